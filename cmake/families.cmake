@@ -1,0 +1,15 @@
+# The operator tables: a family is a file, found by its name. ops_conv.c defines om_ops_conv,
+# gpu_ops_conv.c defines om_gpu_ops_conv; each array ends with an entry whose type is NULL.
+function(om_write_families out prefix folder)
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/${prefix}_*.c)
+  list(SORT files)
+  set(text "/* Generated: one line for each ${folder}/${prefix}_<family>.c. */\n")
+  foreach(file ${files})
+    get_filename_component(name ${file} NAME_WE)
+    string(REPLACE "${prefix}_" "" family ${name})
+    string(APPEND text "OM_FAMILY(${family})\n")
+  endforeach()
+  file(CONFIGURE OUTPUT ${OM_GENERATED}/${out} CONTENT "${text}" @ONLY)
+endfunction()
+om_write_families(om_op_families.def ops ops)
+om_write_families(om_gpu_op_families.def gpu_ops gpu)

@@ -1,0 +1,54 @@
+# The library: every .c file in src/ belongs to it; no file is named here.
+file(GLOB_RECURSE core_sources CONFIGURE_DEPENDS
+  ${CMAKE_SOURCE_DIR}/src/base/*.c ${CMAKE_SOURCE_DIR}/src/graph/*.c
+  ${CMAKE_SOURCE_DIR}/src/onnx/*.c ${CMAKE_SOURCE_DIR}/src/cpu/*.c
+  ${CMAKE_SOURCE_DIR}/src/ops/*.c ${CMAKE_SOURCE_DIR}/src/rewrite/*.c
+  ${CMAKE_SOURCE_DIR}/src/session/*.c)
+set(sources ${core_sources} ${OM_GENERATED}/onnx.pb.c)
+set(definitions "")
+
+if(OM_GPU)
+  file(GLOB gpu_sources CONFIGURE_DEPENDS
+    ${CMAKE_SOURCE_DIR}/src/gpu/*.c ${CMAKE_SOURCE_DIR}/src/gpu/hal/*.c
+    ${CMAKE_SOURCE_DIR}/src/gpu/hal/null/*.c)
+  if(OM_VULKAN)
+    file(GLOB vulkan_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/gpu/hal/vulkan/*.c)
+    list(APPEND gpu_sources ${vulkan_sources})
+    list(APPEND definitions OM_WITH_VULKAN)
+    find_path(VOLK_INCLUDE_DIR volk.h PATHS /usr/include NO_DEFAULT_PATH REQUIRED)
+  endif()
+  include(cmake/shaders.cmake)  # om_shaders.c and .h
+  list(APPEND sources ${gpu_sources} ${OM_GENERATED}/om_shaders.c)
+endif()
+
+add_library(onemodel_objects OBJECT ${sources} ${OM_GENERATED}/onnx.pb.h)
+target_include_directories(onemodel_objects PUBLIC
+  ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/src/gpu/shaders
+  ${OM_GENERATED})
+target_include_directories(onemodel_objects SYSTEM PUBLIC ${NANOPB_INCLUDE_DIR})
+target_compile_definitions(onemodel_objects PUBLIC ${definitions} PRIVATE OM_BUILDING _GNU_SOURCE)
+target_link_libraries(onemodel_objects PRIVATE om_warnings)
+if(NOT OM_SANITIZE)
+  target_compile_options(onemodel_objects PRIVATE -Wframe-larger-than=1024)
+endif()
+set_source_files_properties(${OM_GENERATED}/onnx.pb.c PROPERTIES COMPILE_OPTIONS "-w")
+
+set(om_link_libraries ${NANOPB_LIBRARY} m)
+find_package(Threads REQUIRED)
+list(APPEND om_link_libraries Threads::Threads ${CMAKE_DL_LIBS})
+if(OM_OPENMP)
+  find_package(OpenMP REQUIRED COMPONENTS C)
+  target_link_libraries(onemodel_objects PRIVATE OpenMP::OpenMP_C)
+  list(APPEND om_link_libraries OpenMP::OpenMP_C)
+endif()
+
+foreach(kind SHARED STATIC)
+  string(TOLOWER onemodel_${kind} target)
+  add_library(${target} ${kind} $<TARGET_OBJECTS:onemodel_objects>)
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME onemodel
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+  target_include_directories(${target} PUBLIC
+    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+endforeach()
+target_link_libraries(onemodel_shared PRIVATE ${om_link_libraries})
+target_link_libraries(onemodel_static PUBLIC ${om_link_libraries})

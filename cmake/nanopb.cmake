@@ -1,0 +1,14 @@
+# The wire format's decoder, made from our own schema (src/onnx/onnx.proto).
+find_path(NANOPB_INCLUDE_DIR pb_decode.h PATH_SUFFIXES nanopb REQUIRED)
+find_library(NANOPB_LIBRARY protobuf-nanopb REQUIRED)
+find_program(NANOPB_GENERATOR NAMES nanopb_generator nanopb_generator.py REQUIRED)
+
+set(OM_GENERATED ${CMAKE_BINARY_DIR}/generated)
+file(MAKE_DIRECTORY ${OM_GENERATED})
+add_custom_command(
+  OUTPUT ${OM_GENERATED}/onnx.pb.c ${OM_GENERATED}/onnx.pb.h
+  COMMAND ${NANOPB_GENERATOR} --quiet --strip-path --output-dir=${OM_GENERATED}
+          --proto-path=${CMAKE_SOURCE_DIR}/src/onnx onnx.proto
+  DEPENDS src/onnx/onnx.proto src/onnx/onnx.options
+  WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}/src/onnx
+  VERBATIM)

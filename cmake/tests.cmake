@@ -1,0 +1,24 @@
+# Every tests/<folder>/test_*.c is a program of its own, labelled with its folder. Tests see the
+# library's insides.
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+file(GLOB harness_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/harness/*.c)
+file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*/test_*.c)
+if(harness_sources)
+  add_library(om_harness STATIC ${harness_sources})
+  target_link_libraries(om_harness PUBLIC onemodel_static PkgConfig::CMOCKA PRIVATE om_warnings)
+  target_include_directories(om_harness PUBLIC ${CMAKE_SOURCE_DIR}/tests
+    $<TARGET_PROPERTY:onemodel_objects,INTERFACE_INCLUDE_DIRECTORIES>)
+  target_compile_definitions(om_harness PUBLIC _GNU_SOURCE
+    OM_SOURCE_DIR="${CMAKE_SOURCE_DIR}" OM_BINARY_DIR="${CMAKE_BINARY_DIR}"
+    $<TARGET_PROPERTY:onemodel_objects,INTERFACE_COMPILE_DEFINITIONS>)
+endif()
+foreach(source ${test_sources})
+  get_filename_component(name ${source} NAME_WE)
+  get_filename_component(folder ${source} DIRECTORY)
+  get_filename_component(label ${folder} NAME)
+  add_executable(${name} ${source})
+  target_link_libraries(${name} PRIVATE om_harness om_warnings)
+  add_test(NAME ${label}/${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
+  set_tests_properties(${label}/${name} PROPERTIES LABELS ${label} SKIP_RETURN_CODE 77)
+endforeach()

@@ -1,0 +1,161 @@
+/* GPU operators: the table's entries, and the bindings they make.
+ *
+ * A binding is data. bind() answers for one step of a plan with a reason or with a list of
+ * dispatches: kernel, constants, parameters, operands, workgroups. Nothing of it names memory
+ * yet: operands are values of the plan, prepared constants, or scratch. The program gives them
+ * places (om_gpu_program.c), fuses elementwise steps into the dispatch before them
+ * (om_gpu_fuse.c), and encodes; encoding allocates nothing and needs no code per operator.
+ *
+ * Chains. Most kernels can apply a short chain of elementwise operations to each element before
+ * they store it; the elementwise kernel is nothing but a chain. An item of a chain is an operation
+ * of ops/elementwise.def with where its second operand comes from. Fusing is moving items from
+ * one dispatch to the one before. The operations round on their own, so fused and unfused give
+ * the same bits.
+ */
+#ifndef OM_GPU_OP_H
+#define OM_GPU_OP_H
+
+#include "gpu/hal/om_hal.h"
+#include "graph/om_op.h"
+#include "onemodel/provider.h"
+#include "om_shaders.h"        /* generated: om_shader, OM_SHADER_<NAME>, om_shader_get() */
+
+enum {
+  OM_CHAIN_MAX_ITEMS = 8,
+  OM_CHAIN_MAX_SCALARS = 8,
+  OM_CHAIN_MAX_OPERANDS = 2,   /* buffers beside the kernel's own */
+};
+
+typedef enum om_chain_source { /* of an item's second operand; the numbers are the shaders' */
+  OM_CHAIN_NONE = 0,           /* the operation has one operand */
+  OM_CHAIN_SCALAR = 1,         /* a scalar of the chain */
+  OM_CHAIN_VECTOR = 2,         /* operand[(element / inner) mod channels] */
+  OM_CHAIN_TENSOR = 3,         /* operand[element]: the result's own shape */
+  OM_CHAIN_SAVED = 4,          /* the value that SAVE kept */
+  OM_CHAIN_BROADCAST = 5,      /* operand by the masks in the elementwise kernel; its first item only */
+} om_chain_source;
+
+typedef struct om_chain_item {
+  uint8_t op;                  /* om_chain_op: a number of elementwise.def, or OM_CHAIN_SAVE */
+  uint8_t source;              /* om_chain_source */
+  uint8_t operand;             /* 0 or 1, for VECTOR, TENSOR and BROADCAST */
+  bool is_swapped;             /* the chain's value is the second operand: c - x */
+} om_chain_item;
+
+typedef enum om_gpu_operand_kind {
+  OM_GPU_NOTHING = 0,          /* an unused binding: the program binds a few zeros */
+  OM_GPU_VALUE,                /* index: of view->values */
+  OM_GPU_CONSTANT,             /* index: of the plan's constants */
+  OM_GPU_SCRATCH,              /* index: of the step's scratch blocks */
+} om_gpu_operand_kind;
+
+typedef struct om_gpu_operand {
+  om_gpu_operand_kind kind;
+  uint32_t index;
+  uint64_t offset_bytes;       /* inside it; a multiple of 256 */
+  uint64_t bytes;              /* 0: all of it */
+} om_gpu_operand;
+
+typedef struct om_gpu_chain {
+  om_chain_item items[OM_CHAIN_MAX_ITEMS];
+  uint32_t item_count;
+  float scalars[OM_CHAIN_MAX_SCALARS];   /* each item takes as many as its operation has, in order */
+  uint32_t scalar_count;
+  om_gpu_operand operands[OM_CHAIN_MAX_OPERANDS];
+  uint32_t operand_count;
+  uint32_t inner, channels;    /* of VECTOR operands; one pair for the chain */
+} om_gpu_chain;
+
+typedef struct om_gpu_dispatch {
+  om_shader shader;
+  uint32_t constants[OM_HAL_MAX_CONSTANTS];  /* the kernel's own; the chain's follow them */
+  uint32_t constant_count;
+  om_gpu_operand operands[OM_HAL_MAX_BINDINGS]; /* by binding; the chain's two follow them */
+  uint32_t operand_count;
+  uint8_t params[OM_HAL_MAX_PARAMS_BYTES];   /* the kernel's own block; the chain's follows it */
+  uint32_t params_bytes;
+  uint32_t groups[3];
+  bool has_chain;              /* the kernel takes one (it may be empty) */
+  om_gpu_chain chain;
+  uint32_t chain_value;        /* the value whose elements the chain makes, in dense order */
+  uint64_t flops;              /* an estimate, for cutting submissions */
+} om_gpu_dispatch;
+
+/* What bind sees, and what it calls to answer. Failures other than refusals stick in `status`. */
+typedef struct om_gpu_binder om_gpu_binder;
+
+om_mode om_gpu_binder_mode(const om_gpu_binder *b);
+const om_hal_limits *om_gpu_binder_limits(const om_gpu_binder *b);
+const om_hal_features *om_gpu_binder_features(const om_gpu_binder *b);
+const om_node *om_gpu_binder_node(const om_gpu_binder *b);
+
+/* The step's operands: types and shapes, and data where it is known. NULL: absent or unused. */
+const om_tensor *om_gpu_input(const om_gpu_binder *b, uint32_t index);
+const om_tensor *om_gpu_output(const om_gpu_binder *b, uint32_t index);
+
+/* Operands. A constant input is uploaded as it is, once per session for weights. */
+om_gpu_operand om_gpu_read(om_gpu_binder *b, uint32_t input);
+om_gpu_operand om_gpu_write(om_gpu_binder *b, uint32_t output);
+om_gpu_operand om_gpu_scratch(om_gpu_binder *b, uint64_t bytes);
+
+/* A constant made on the host: `bytes` bytes filled by fill(arg, input's data, target). Found
+ * again by (input's data, recipe, bytes) if the input is a weight; recipe names what fill does
+ * (static; compared as text). input UINT32_MAX: no source, always made. */
+typedef void (*om_gpu_fill)(const void *arg, const void *source, void *target);
+om_gpu_operand om_gpu_made_constant(om_gpu_binder *b,
+                                    uint32_t input,
+                                    const char *recipe,
+                                    uint64_t bytes,
+                                    om_gpu_fill fill,
+                                    const void *arg);
+
+/* Appends a zeroed dispatch of this kernel; its pointer holds until the next call. NULL on no
+ * memory (sticks in status): bind returns om_gpu_no_memory then. */
+om_gpu_dispatch *om_gpu_add_dispatch(om_gpu_binder *b, om_shader shader);
+
+/* The step records nothing: its output 0 is the memory of its input 0. */
+void om_gpu_make_view(om_gpu_binder *b);
+
+/* The step is one item of a chain on `input`: appends an elementwise dispatch of that one item,
+ * which fusion may later move. Takes care of broadcasting and constants. `other` is the second
+ * operand's input index, UINT32_MAX: none. Returns a reason or NULL. */
+const char *om_gpu_bind_elementwise(om_gpu_binder *b,
+                                    uint8_t op,
+                                    uint32_t input,
+                                    uint32_t other,
+                                    const float *scalars,
+                                    uint32_t scalar_count);
+
+/* A reason with values in it; lives as long as the plan. */
+const char *om_gpu_reason(om_gpu_binder *b, const char *fmt, ...) OM_PRINTF(2, 3);
+extern const char om_gpu_no_memory[];
+
+/* Splits `count` workgroups over three dimensions within the limits: the kernel's index is
+ * x + groups.x * (y + groups.y * z), guarded by its own count. */
+void om_gpu_spread_groups(const om_gpu_binder *b, uint64_t count, uint32_t out_groups[3]);
+
+/* The primitives that exact kernels rest on; a bit each. The self-test finds which hold. */
+typedef enum om_primitive {
+  OM_PRIMITIVE_ARITHMETIC = 1 << 0, /* + - * each rounded on its own, also under a*b+c; min, max */
+  OM_PRIMITIVE_DIVIDE = 1 << 1,     /* natively or corrected */
+  OM_PRIMITIVE_SQRT = 1 << 2,       /* natively or corrected */
+  OM_PRIMITIVE_FUNCTIONS = 1 << 3,  /* exp, log, tanh, erf, sigmoid, sin, cos, pow */
+  OM_PRIMITIVE_ROUND = 1 << 4,      /* floor, ceil, round to even, float to integer */
+  OM_PRIMITIVE_FLOAT16 = 1 << 5,    /* conversions */
+} om_primitive;
+
+typedef struct om_gpu_op {
+  const char *domain;
+  const char *type;
+  om_dtype_set dtypes;              /* of input 0 */
+  bool has_exact;
+  uint32_t primitives;              /* what its exact kernel rests on; bits of om_primitive */
+  const char *(*check)(const om_node *node);  /* attributes only: NULL or a static reason */
+  const char *(*bind)(om_gpu_binder *b);      /* NULL, and the dispatches stand; or a reason */
+} om_gpu_op;
+
+/* The entry for an operator, or NULL. Opsets are the core's business: params are the same. */
+const om_gpu_op *om_gpu_op_find(const char *domain, const char *type);
+const om_gpu_op *om_gpu_op_get(size_t index);
+
+#endif
