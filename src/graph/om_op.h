@@ -35,9 +35,14 @@ typedef struct om_op_call {
 } om_op_call;
 
 typedef struct om_op {
-  const char *domain;
-  const char *type;
-  int32_t first_opset;               /* the entry holds for opsets first..last */
+  union {
+    struct {
+      const char *domain;
+      const char *type;
+      int32_t first_opset;           /* the entry holds for opsets first..last */
+    };
+    om_operator_info info;           /* the same three, as the public header lends them */
+  };
   int32_t last_opset;                /* 0: up to the newest */
   uint8_t min_inputs, max_inputs;    /* UINT8_MAX: any number */
   uint8_t min_outputs, max_outputs;
