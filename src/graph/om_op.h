@@ -49,6 +49,8 @@ typedef struct om_op {
   om_dtype_set dtypes;               /* of input 0 (for the operators without inputs: 0) */
   size_t params_bytes;
   bool is_random;                    /* never folded, never merged */
+  bool reads_shapes_only;            /* run looks at its inputs' types and shapes, never at their
+                                        data, which may be NULL: Shape, Size */
 
   /* Reads the attributes into params (zeroed); NULL: the operator has none. OM_E_INVALID_MODEL
    * names the attribute and the value. */
