@@ -35,6 +35,19 @@ typedef enum om_chain_source { /* of an item's second operand; the numbers are t
   OM_CHAIN_BROADCAST = 5,      /* operand by the masks in the elementwise kernel; its first item only */
 } om_chain_source;
 
+/* Operations of a chain, spelled as elementwise.def spells them: OM_CHAIN_Add, OM_CHAIN_Relu. */
+typedef enum om_chain_op {
+#define OM_UNARY(number, type, name, opset, scalar_count, expression) OM_CHAIN_##type = number,
+#define OM_BINARY(number, type, name, opset, expression) OM_CHAIN_##type = number,
+#include "ops/elementwise.def"
+#undef OM_UNARY
+#undef OM_BINARY
+  OM_CHAIN_SAVE = 250,         /* keeps the value for a later SAVED operand */
+} om_chain_op;
+
+/* Scalars (p, q) that a unary operation takes; 0 for a binary one. */
+uint32_t om_chain_op_scalars(uint8_t op);
+
 typedef struct om_chain_item {
   uint8_t op;                  /* om_chain_op: a number of elementwise.def, or OM_CHAIN_SAVE */
   uint8_t source;              /* om_chain_source */
@@ -125,6 +138,19 @@ const char *om_gpu_bind_elementwise(om_gpu_binder *b,
                                     uint32_t other,
                                     const float *scalars,
                                     uint32_t scalar_count);
+
+/* Appends an elementwise dispatch from `input` to output 0, of as many elements, with an empty
+ * chain to fill (om_gpu_chain_add); NULL as above. The kernel is chosen later. */
+om_gpu_dispatch *om_gpu_add_elementwise(om_gpu_binder *b, uint32_t input);
+
+/* Appends an item to a dispatch's chain, with its operand where it takes one (VECTOR, TENSOR) or
+ * its scalars (a SCALAR's value, or an operation's p and q). VECTOR operands first set
+ * chain.inner and chain.channels. False: the chain is full, and nothing has changed. */
+bool om_gpu_chain_add(om_gpu_dispatch *dispatch,
+                      om_chain_item item,
+                      const om_gpu_operand *operand,
+                      const float *scalars,
+                      uint32_t scalar_count);
 
 /* A reason with values in it; lives as long as the plan. */
 const char *om_gpu_reason(om_gpu_binder *b, const char *fmt, ...) OM_PRINTF(2, 3);
