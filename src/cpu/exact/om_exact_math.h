@@ -25,6 +25,7 @@ typedef unsigned int uint;
 #  define OM_FN     static inline
 #  define OM_STRUCT struct
 #  define OM_PRECISE
+#  define OM_ALWAYS_PRECISE
 #  define OM_INT(x)   ((int)(x))
 #  define OM_UINT(x)  ((uint)(x))
 #  define OM_FLOAT(x) ((float)(x))
@@ -49,7 +50,10 @@ static inline float om_native_sqrt(float x) {
 #else
 #  define OM_FN
 #  define OM_STRUCT
-#  define OM_PRECISE         precise
+#  ifndef OM_PRECISE
+#    define OM_PRECISE precise
+#  endif
+#  define OM_ALWAYS_PRECISE  precise /* in fast variants too: its rounding is its point */
 #  define OM_INT(x)          int(x)
 #  define OM_UINT(x)         uint(x)
 #  define OM_FLOAT(x)        float(x)
@@ -328,8 +332,8 @@ OM_FN float om_log(float x) {
 /* exp(x) - 1 and log(1 + x) without cancellation: the error of the rounded intermediate is
  * divided out. */
 OM_FN float om_expm1(float x) {
-  OM_PRECISE float u = om_exp(x);
-  OM_PRECISE float d = u - 1.0f;
+  OM_ALWAYS_PRECISE float u = om_exp(x);
+  OM_ALWAYS_PRECISE float d = u - 1.0f;
   OM_PRECISE float r = d * om_div(x, om_log(u));
   bool is_tiny = u == 1.0f;
   bool is_far = d == -1.0f || u > 1.0e30f;
@@ -337,8 +341,8 @@ OM_FN float om_expm1(float x) {
 }
 
 OM_FN float om_log1p(float x) {
-  OM_PRECISE float u = x + 1.0f;
-  OM_PRECISE float d = u - 1.0f;
+  OM_ALWAYS_PRECISE float u = x + 1.0f;
+  OM_ALWAYS_PRECISE float d = u - 1.0f;
   OM_PRECISE float r = om_log(u) * om_div(x, d);
   bool is_tiny = d == 0.0f;
   return is_tiny ? om_ftz(x) : (u > 1.0e30f || u == 0.0f || om_is_nan(x) ? om_log(u) : r);
