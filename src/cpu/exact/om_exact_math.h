@@ -26,10 +26,10 @@ typedef unsigned int uint;
 #  define OM_STRUCT struct
 #  define OM_PRECISE
 #  define OM_ALWAYS_PRECISE
-#  define OM_INT(x)   ((int)(x))
-#  define OM_UINT(x)  ((uint)(x))
-#  define OM_FLOAT(x) ((float)(x))
-#  define OM_FAST     0
+#  define OM_TO_INT(x)   ((int)(x))
+#  define OM_TO_UINT(x)  ((uint)(x))
+#  define OM_TO_FLOAT(x) ((float)(x))
+#  define OM_FAST        0
 #  ifndef OM_EXACT_PORTABLE
 #    define OM_EXACT_PORTABLE 0
 #  endif
@@ -54,9 +54,9 @@ static inline float om_native_sqrt(float x) {
 #    define OM_PRECISE precise
 #  endif
 #  define OM_ALWAYS_PRECISE  precise /* in fast variants too: its rounding is its point */
-#  define OM_INT(x)          int(x)
-#  define OM_UINT(x)         uint(x)
-#  define OM_FLOAT(x)        float(x)
+#  define OM_TO_INT(x)       int(x)
+#  define OM_TO_UINT(x)      uint(x)
+#  define OM_TO_FLOAT(x)     float(x)
 #  define OM_FAST            (OM_EXACT == 0)
 #  define OM_NATIVE_DIVISION OM_FAST
 #  define om_bits(x)         floatBitsToUint(x)
@@ -95,7 +95,7 @@ OM_FN float om_neg(float x) {
 /* Integers in the order of the floats, -0 below +0. */
 OM_FN int om_order(float x) {
   uint u = om_bits(om_ftz(x));
-  return OM_INT((u & OM_SIGN_BIT) != 0u ? u ^ 0x7fffffffu : u);
+  return OM_TO_INT((u & OM_SIGN_BIT) != 0u ? u ^ 0x7fffffffu : u);
 }
 
 /* NaN wins; -0 is less than +0. */
@@ -127,26 +127,26 @@ OM_FN float om_sign(float x) {
 /* The integral part of |x|, for |x| < 2^23; 0 beyond. */
 OM_FN int om_whole(float x) {
   uint u = om_bits(x) & 0x7fffffffu;
-  return OM_INT(om_float(u < 0x4b000000u ? u : 0u));
+  return OM_TO_INT(om_float(u < 0x4b000000u ? u : 0u));
 }
 
 /* The float |x| rounded to `whole`, with the sign of x; x itself from 2^23 on. */
 OM_FN float om_with_whole(float x, int whole) {
   uint u = om_bits(x);
-  uint r = om_bits(OM_FLOAT(whole)) | (u & OM_SIGN_BIT);
+  uint r = om_bits(OM_TO_FLOAT(whole)) | (u & OM_SIGN_BIT);
   return om_float((u & 0x7fffffffu) < 0x4b000000u ? r : u);
 }
 
 OM_FN float om_floor(float x) {
   int whole = om_whole(x);
-  OM_PRECISE float part = om_abs(x) - OM_FLOAT(whole);
+  OM_PRECISE float part = om_abs(x) - OM_TO_FLOAT(whole);
   bool down = (om_bits(x) & OM_SIGN_BIT) != 0u && part > 0.0f;
   return om_with_whole(x, down ? whole + 1 : whole);
 }
 
 OM_FN float om_ceil(float x) {
   int whole = om_whole(x);
-  OM_PRECISE float part = om_abs(x) - OM_FLOAT(whole);
+  OM_PRECISE float part = om_abs(x) - OM_TO_FLOAT(whole);
   bool up = (om_bits(x) & OM_SIGN_BIT) == 0u && part > 0.0f;
   return om_with_whole(x, up ? whole + 1 : whole);
 }
@@ -154,7 +154,7 @@ OM_FN float om_ceil(float x) {
 /* To the nearest integer, halves to the even one. */
 OM_FN float om_round(float x) {
   int whole = om_whole(x);
-  OM_PRECISE float part = om_abs(x) - OM_FLOAT(whole);
+  OM_PRECISE float part = om_abs(x) - OM_TO_FLOAT(whole);
   bool up = part > 0.5f || (part == 0.5f && (whole & 1) != 0);
   return om_with_whole(x, up ? whole + 1 : whole);
 }
@@ -168,7 +168,7 @@ OM_FN float om_mul_add(float a, float b, float c) {
 
 /* 2^n for -126 <= n <= 127. */
 OM_FN float om_exp2_int(int n) {
-  return om_float(OM_UINT(n + 127) << 23);
+  return om_float(OM_TO_UINT(n + 127) << 23);
 }
 
 /* mantissa * 2^(exponent - 23) with the sign, for 2^23 <= mantissa <= 2^24: flushed to zero below
@@ -179,7 +179,7 @@ OM_FN float om_compose(uint sign, uint mantissa, int exponent) {
     mantissa = 0x800000u;
     biased = biased + 1;
   }
-  uint u = (OM_UINT(biased) << 23) | (mantissa & 0x7fffffu);
+  uint u = (OM_TO_UINT(biased) << 23) | (mantissa & 0x7fffffu);
   u = biased < 1 ? 0u : u;
   return om_float(sign | (biased > 254 ? OM_INFINITY_BITS : u));
 }
@@ -205,12 +205,12 @@ OM_FN float om_div(float a, float b) {
   uint ma = (ua & 0x7fffffu) | 0x800000u;
   uint mb = (ub & 0x7fffffu) | 0x800000u;
   int shift = ma < mb ? 24 : 23;
-  int exponent = OM_INT(ua >> 23) - OM_INT(ub >> 23) + 23 - shift;
-  float estimate = OM_FLOAT(ma) / OM_FLOAT(mb) * (ma < mb ? 16777216.0f : 8388608.0f);
-  uint q = OM_UINT(estimate);
+  int exponent = OM_TO_INT(ua >> 23) - OM_TO_INT(ub >> 23) + 23 - shift;
+  float estimate = OM_TO_FLOAT(ma) / OM_TO_FLOAT(mb) * (ma < mb ? 16777216.0f : 8388608.0f);
+  uint q = OM_TO_UINT(estimate);
   /* The remainder is small, so its low 32 bits are all of it. */
-  int rest = OM_INT((ma << shift) - q * mb);
-  int m = OM_INT(mb);
+  int rest = OM_TO_INT((ma << shift) - q * mb);
+  int m = OM_TO_INT(mb);
   for (int i = 0; i < 4; ++i) {
     if (rest < 0) {
       rest = rest + m;
@@ -233,13 +233,13 @@ OM_FN float om_sqrt(float x) {
   if ((u & 0x7fffffffu) == 0u || u == OM_INFINITY_BITS) return om_float(u);
   if (u > OM_INFINITY_BITS) return om_float(OM_NAN_BITS);
   /* x = m * 2^(2h - 23) with m < 2^25; q = floor(sqrt(m * 2^23)) has 24 bits. */
-  int exponent = OM_INT(u >> 23) - 127;
+  int exponent = OM_TO_INT(u >> 23) - 127;
   int odd = exponent & 1;
   uint m = ((u & 0x7fffffu) | 0x800000u) << odd;
-  uint q = OM_UINT(om_native_sqrt(OM_FLOAT(m)) * 2896.30938f);
-  int rest = OM_INT((m << 23) - q * q);
+  uint q = OM_TO_UINT(om_native_sqrt(OM_TO_FLOAT(m)) * 2896.30938f);
+  int rest = OM_TO_INT((m << 23) - q * q);
   for (int i = 0; i < 8; ++i) {
-    int twice = OM_INT(q) * 2;
+    int twice = OM_TO_INT(q) * 2;
     if (rest < 0) {
       rest = rest + twice - 1;
       q = q - 1u;
@@ -248,7 +248,7 @@ OM_FN float om_sqrt(float x) {
       q = q + 1u;
     }
   }
-  q = rest > OM_INT(q) ? q + 1u : q;
+  q = rest > OM_TO_INT(q) ? q + 1u : q;
   return om_compose(0u, q, (exponent - odd) / 2);
 #endif
 }
@@ -259,8 +259,8 @@ OM_FN float om_sqrt(float x) {
 OM_FN float om_exp_scaled(float t, int extra) {
   OM_PRECISE float scaled = t * 1.44269502f;
   OM_PRECISE float shifted = scaled + (scaled < 0.0f ? -0.5f : 0.5f);
-  int n = OM_INT(shifted);
-  float k = OM_FLOAT(n);
+  int n = OM_TO_INT(shifted);
+  float k = OM_TO_FLOAT(n);
   OM_PRECISE float high = k * 0.693145752f;
   OM_PRECISE float low = k * 1.42860677e-6f;
   OM_PRECISE float r = t - high;
@@ -299,9 +299,9 @@ OM_FN float om_log(float x) {
   /* x = m * 2^n with sqrt(1/2) <= m < sqrt(2). */
   uint u = om_bits(om_ftz(x));
   uint from_root = u - 0x3f3504f3u;
-  int n = (OM_INT(from_root) >> 23);
+  int n = (OM_TO_INT(from_root) >> 23);
   float m = om_float((from_root & 0x7fffffu) + 0x3f3504f3u);
-  float k = OM_FLOAT(n);
+  float k = OM_TO_FLOAT(n);
   OM_PRECISE float f = m - 1.0f;
   OM_PRECISE float p = 0.0691533685f * f + -0.117897324f;
   p = p * f + 0.118729457f;
@@ -429,7 +429,7 @@ OM_FN float om_pow_positive(float x, float y) {
   return pow(x, y);
 #else
   uint from_root = om_bits(x) - 0x3f3504f3u;
-  float k = OM_FLOAT(OM_INT(from_root) >> 23);
+  float k = OM_TO_FLOAT(OM_TO_INT(from_root) >> 23);
   float m = om_float((from_root & 0x7fffffu) + 0x3f3504f3u);
   /* log(m) = 2 (s + s^3 P(s^2)) with s = (m - 1) / (m + 1) = s + s_low. */
   OM_PRECISE float f = m - 1.0f;
@@ -495,7 +495,7 @@ OM_FN float om_pow(float x, float y) {
   if (uy == 0x3f800000u) return x;
   if (uy == 0x3f000000u && ux < OM_INFINITY_BITS) return om_sqrt(x);
   int whole = om_whole(y);
-  bool is_whole = ay >= 0x4b000000u || OM_FLOAT(whole) == om_abs(y);
+  bool is_whole = ay >= 0x4b000000u || OM_TO_FLOAT(whole) == om_abs(y);
   bool is_odd =
       ay < 0x4b000000u ? is_whole && (whole & 1) != 0 : ay < 0x4b800000u && (ay & 1u) != 0u;
   bool is_up = (uy & OM_SIGN_BIT) == 0u;
@@ -553,8 +553,8 @@ OM_FN OM_STRUCT om_angle om_reduce_small(float a) {
   OM_PRECISE float scaled = a * 0.636619747f;
   OM_PRECISE float shifted = scaled + 0.5f;
   OM_STRUCT om_angle angle;
-  angle.quadrant = OM_INT(shifted);
-  float k = OM_FLOAT(angle.quadrant);
+  angle.quadrant = OM_TO_INT(shifted);
+  float k = OM_TO_FLOAT(angle.quadrant);
   OM_PRECISE float r = a - k * 1.5703125f;
   r = r - k * 0.00048828125f;
   r = r + k * 4.4554472e-6f;
@@ -567,7 +567,7 @@ OM_FN OM_STRUCT om_angle om_reduce_small(float a) {
  * two bits of quadrant and 94 of fraction. */
 OM_FN OM_STRUCT om_angle om_reduce_large(uint u) {
   uint m = (u & 0x7fffffu) | 0x800000u;
-  int start = OM_INT(u >> 23) - 152;
+  int start = OM_TO_INT(u >> 23) - 152;
   int from = start < 0 ? 0 : start;
   uint w0 = om_two_over_pi(from);
   uint w1 = om_two_over_pi(from + 32);
@@ -585,15 +585,15 @@ OM_FN OM_STRUCT om_angle om_reduce_large(uint u) {
   uint p0 = w0 * m + carry;
   OM_STRUCT om_angle angle;
   uint half_bit = (p0 >> 29) & 1u;
-  angle.quadrant = OM_INT(((p0 >> 30) + half_bit) & 3u);
+  angle.quadrant = OM_TO_INT(((p0 >> 30) + half_bit) & 3u);
   /* The fraction, less one where it is at least a half. */
   p0 = (p0 << 2) | (p1 >> 30);
   p1 = (p1 << 2) | (p2 >> 30);
   p0 = half_bit != 0u ? ~p0 : p0;
   p1 = half_bit != 0u ? ~p1 : p1;
-  OM_PRECISE float sum = OM_FLOAT(OM_INT(p1 >> 16)) * 3.55271368e-15f;
-  sum = sum + OM_FLOAT(OM_INT(p0 & 0xffffu)) * 2.32830644e-10f;
-  sum = sum + OM_FLOAT(OM_INT(p0 >> 16)) * 1.52587891e-5f;
+  OM_PRECISE float sum = OM_TO_FLOAT(OM_TO_INT(p1 >> 16)) * 3.55271368e-15f;
+  sum = sum + OM_TO_FLOAT(OM_TO_INT(p0 & 0xffffu)) * 2.32830644e-10f;
+  sum = sum + OM_TO_FLOAT(OM_TO_INT(p0 >> 16)) * 1.52587891e-5f;
   OM_PRECISE float rest = sum * 1.57079637f;
   angle.rest = om_float(om_bits(rest) | (half_bit << 31));
   return angle;

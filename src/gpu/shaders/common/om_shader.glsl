@@ -27,7 +27,6 @@
 
 #include "cpu/exact/om_exact_math.h"
 
-
 // The workgroup's number, for grids made by om_gpu_spread_groups. It may be past the end: guard.
 uint om_group_index() {
   return gl_WorkGroupID.x + gl_NumWorkGroups.x * (gl_WorkGroupID.y + gl_NumWorkGroups.y * gl_WorkGroupID.z);
