@@ -32,8 +32,8 @@ static om_status fill_slab(om_ctx *ctx,
   size_t kept = 0;
   for (size_t i = 0; i < count; ++i) {
     const om_gpu_slot *slot = &slots[pending[i]];
-    blocks[i] = (om_interval){
-        .bytes = (size_t)slot->bytes, .first = slot->first, .last = slot->last};
+    blocks[i] =
+        (om_interval){.bytes = (size_t)slot->bytes, .first = slot->first, .last = slot->last};
   }
   OM_TRY(om_interval_place(ctx, blocks, count, OM_GPU_ALIGNMENT, &total));
   *out_bytes = 0;
@@ -73,12 +73,21 @@ om_status om_gpu_arena_place(om_ctx *ctx,
     placed += pending_count;
     while (pending_count > 0) {
       if (slab == OM_GPU_MAX_SLABS) {
-        st = OM_FAIL(ctx, OM_E_UNSUPPORTED,
-                     "The intermediate tensors need more than %d slabs of %llu bytes on this device.",
-                     OM_GPU_MAX_SLABS, (unsigned long long)slab_limit(session));
+        st = OM_FAIL(
+            ctx,
+            OM_E_UNSUPPORTED,
+            "The intermediate tensors need more than %d slabs of %llu bytes on this device.",
+            OM_GPU_MAX_SLABS,
+            (unsigned long long)slab_limit(session));
         goto done;
       }
-      OM_GO(fill_slab(ctx, slots, pending, &pending_count, blocks, slab, slab_limit(session),
+      OM_GO(fill_slab(ctx,
+                      slots,
+                      pending,
+                      &pending_count,
+                      blocks,
+                      slab,
+                      slab_limit(session),
                       &slab_bytes[slab]));
       slab_bytes[slab] = om_size_align(slab_bytes[slab], OM_GPU_ALIGNMENT);
       ++slab;
@@ -111,13 +120,21 @@ om_status om_gpu_arena_fit(om_ctx *ctx, om_provider_session *session, const om_g
   om_gpu_arena *arena = &session->arena;
   uint64_t total = 0;
   for (size_t i = 0; i < OM_GPU_MAX_SLABS; ++i) {
-    OM_TRY(grow_buffer(ctx, session, OM_HAL_DEVICE, region->slab_bytes[i], &arena->slabs[i],
+    OM_TRY(grow_buffer(ctx,
+                       session,
+                       OM_HAL_DEVICE,
+                       region->slab_bytes[i],
+                       &arena->slabs[i],
                        &arena->slab_bytes[i]));
     total += arena->slab_bytes[i];
   }
-  OM_TRY(grow_buffer(ctx, session, OM_HAL_UPLOAD, region->upload_bytes, &arena->upload,
-                     &arena->upload_bytes));
-  OM_TRY(grow_buffer(ctx, session, OM_HAL_READBACK, region->readback_bytes, &arena->readback,
+  OM_TRY(grow_buffer(
+      ctx, session, OM_HAL_UPLOAD, region->upload_bytes, &arena->upload, &arena->upload_bytes));
+  OM_TRY(grow_buffer(ctx,
+                     session,
+                     OM_HAL_READBACK,
+                     region->readback_bytes,
+                     &arena->readback,
                      &arena->readback_bytes));
   session->info.arena_bytes = total + arena->upload_bytes + arena->readback_bytes;
   return OM_OK;

@@ -20,7 +20,9 @@ om_hal_kernel *om_gpu_kernels_find(const om_provider_session *session,
   return NULL;
 }
 
-static bool is_listed(const om_hal_kernel_desc *list, size_t count, const om_hal_kernel_desc *desc) {
+static bool is_listed(const om_hal_kernel_desc *list,
+                      size_t count,
+                      const om_hal_kernel_desc *desc) {
   for (size_t i = 0; i < count; ++i) {
     if (is_same_kernel(&list[i], desc)) return true;
   }
@@ -47,8 +49,8 @@ om_status om_gpu_kernels_prepare(om_ctx *ctx,
   if (missing_count == 0) goto done;
   size_t wanted = kernels->count + missing_count;
   if (wanted > kernels->capacity) {
-    OM_GO(om_resize_bytes(ctx, (void **)&kernels->entries, kernels->count, wanted,
-                          sizeof *kernels->entries));
+    OM_GO(om_resize_bytes(
+        ctx, (void **)&kernels->entries, kernels->count, wanted, sizeof *kernels->entries));
     kernels->capacity = wanted;
   }
   OM_GO(session->hal->kernels_create(ctx, session->device, missing, missing_count, made));

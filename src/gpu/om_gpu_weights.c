@@ -101,8 +101,8 @@ om_status om_gpu_store_get(om_ctx *ctx,
   OM_GO(take_block(ctx, session, store, padded, out_block));
   OM_GO(session->hal->upload(
       ctx, session->device, out_block->buffer, out_block->offset, data, padded));
-  store->entries[store->entry_count++] = (om_gpu_store_entry){
-      .source = source, .recipe = recipe, .bytes = bytes, .block = *out_block};
+  store->entries[store->entry_count++] =
+      (om_gpu_store_entry){.source = source, .recipe = recipe, .bytes = bytes, .block = *out_block};
 done:
   om_delete(ctx, made);
   return st;
