@@ -18,11 +18,8 @@ om_status om_hal_check_buffer(om_ctx *ctx, const om_hal_limits *limits, uint64_t
   return OM_OK;
 }
 
-om_status om_hal_check_range(om_ctx *ctx,
-                             const char *what,
-                             uint64_t offset,
-                             uint64_t bytes,
-                             uint64_t buffer_bytes) {
+om_status om_hal_check_range(
+    om_ctx *ctx, const char *what, uint64_t offset, uint64_t bytes, uint64_t buffer_bytes) {
   if (offset % 4 != 0 || bytes % 4 != 0 || bytes == 0) {
     return OM_FAIL(ctx,
                    OM_E_INTERNAL,
@@ -54,8 +51,8 @@ om_status om_hal_check_shader(om_ctx *ctx,
       shader->constant_count > OM_HAL_MAX_CONSTANTS) {
     return OM_FAIL(ctx,
                    OM_E_INTERNAL,
-                   "The kernel '%s' (%" PRIu32 " bindings, %" PRIu32 " bytes of parameters, %" PRIu32
-                   " constants) is not one this backend takes.",
+                   "The kernel '%s' (%" PRIu32 " bindings, %" PRIu32
+                   " bytes of parameters, %" PRIu32 " constants) is not one this backend takes.",
                    shader->name,
                    shader->binding_count,
                    shader->params_bytes,
@@ -64,8 +61,8 @@ om_status om_hal_check_shader(om_ctx *ctx,
   if (shader->shared_bytes > limits->max_shared_bytes) {
     return OM_FAIL(ctx,
                    OM_E_UNSUPPORTED,
-                   "The kernel '%s' needs %" PRIu32 " bytes of shared memory; the device has %" PRIu32
-                   ".",
+                   "The kernel '%s' needs %" PRIu32
+                   " bytes of shared memory; the device has %" PRIu32 ".",
                    shader->name,
                    shader->shared_bytes,
                    limits->max_shared_bytes);
@@ -129,8 +126,8 @@ om_status om_hal_check_dispatch(om_ctx *ctx,
     if (binding->bytes > limits->max_binding_bytes) {
       return OM_FAIL(ctx,
                      OM_E_UNSUPPORTED,
-                     "Binding %" PRIu32 " of '%s' has %" PRIu64 " bytes; the device binds at most %" PRIu64
-                     ".",
+                     "Binding %" PRIu32 " of '%s' has %" PRIu64
+                     " bytes; the device binds at most %" PRIu64 ".",
                      i,
                      shader->name,
                      binding->bytes,

@@ -14,11 +14,8 @@ om_status om_hal_check_buffer(om_ctx *ctx, const om_hal_limits *limits, uint64_t
 
 /* [offset, offset + bytes) are whole words inside a buffer of buffer_bytes. `what` names the
  * range in the message: "The upload". */
-om_status om_hal_check_range(om_ctx *ctx,
-                             const char *what,
-                             uint64_t offset,
-                             uint64_t bytes,
-                             uint64_t buffer_bytes);
+om_status om_hal_check_range(
+    om_ctx *ctx, const char *what, uint64_t offset, uint64_t bytes, uint64_t buffer_bytes);
 
 /* The kernel's code is of this kind and keeps the device's limits. A driver may accept a kernel
  * with too much shared memory and lose the device when it runs. */

@@ -9,7 +9,7 @@
 /* VkPhysicalDeviceType indexes this. */
 typedef struct om_vk_kind {
   const char *name;
-  int rank;                       /* lower is listed first */
+  int rank; /* lower is listed first */
 } om_vk_kind;
 
 static const om_vk_kind kinds[] = {
@@ -39,7 +39,9 @@ static om_status has_extension(om_ctx *ctx,
       ctx, instance->vk.vkEnumerateDeviceExtensionProperties(device, NULL, &count, NULL), call));
   OM_GO_NEW(extensions, count);
   OM_GO(OM_VK_STATUS(
-      ctx, instance->vk.vkEnumerateDeviceExtensionProperties(device, NULL, &count, extensions), call));
+      ctx,
+      instance->vk.vkEnumerateDeviceExtensionProperties(device, NULL, &count, extensions),
+      call));
   for (uint32_t i = 0; i < count; ++i) {
     if (strcmp(extensions[i].extensionName, name) == 0) *out_found = true;
   }
@@ -87,12 +89,10 @@ done:
 static void query_features(const om_vk_instance *instance, om_vk_adapter *a) {
   a->features11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
   a->features12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
-  a->size_control_features.sType =
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES;
+  a->size_control_features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES;
   a->matrix_features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR;
-  a->features = (VkPhysicalDeviceFeatures2){VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
-                                            &a->features11,
-                                            {0}};
+  a->features = (VkPhysicalDeviceFeatures2){
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &a->features11, {0}};
   a->features11.pNext = &a->features12;
   if (a->has_size_control) a->features12.pNext = &a->size_control_features;
   if (a->has_cooperative_matrix) {
@@ -161,17 +161,11 @@ static om_status query(om_ctx *ctx,
   }
   a->has_size_control = basic->apiVersion >= VK_API_VERSION_1_3;
   if (!a->has_size_control) {
-    OM_TRY(has_extension(ctx,
-                         instance,
-                         device,
-                         VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME,
-                         &a->has_size_control));
+    OM_TRY(has_extension(
+        ctx, instance, device, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME, &a->has_size_control));
   }
-  OM_TRY(has_extension(ctx,
-                       instance,
-                       device,
-                       VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME,
-                       &a->has_cooperative_matrix));
+  OM_TRY(has_extension(
+      ctx, instance, device, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME, &a->has_cooperative_matrix));
   if (a->has_cooperative_matrix) {
     OM_TRY(find_matrix(ctx, instance, device, &a->has_cooperative_matrix));
   }
@@ -207,7 +201,9 @@ static om_status enumerate(om_ctx *ctx,
       ctx, instance->vk.vkEnumeratePhysicalDevices(instance->handle, out_count, NULL), call));
   OM_GO_NEW(*out_devices, *out_count);
   OM_GO(OM_VK_STATUS(
-      ctx, instance->vk.vkEnumeratePhysicalDevices(instance->handle, out_count, *out_devices), call));
+      ctx,
+      instance->vk.vkEnumeratePhysicalDevices(instance->handle, out_count, *out_devices),
+      call));
 done:
   return st;
 }
@@ -239,7 +235,7 @@ om_status om_vk_adapters_create(om_ctx *ctx,
     om_log_write(ctx, OM_LOG_INFO, "The Vulkan device '%s' cannot be used: %s.", name, refusal);
   }
   if (count == 0 && device_count > 0) {
-    OM_IGNORE(OM_FAIL(ctx,  /* the caller's "none" is no failure */
+    OM_IGNORE(OM_FAIL(ctx, /* the caller's "none" is no failure */
                       OM_E_UNSUPPORTED,
                       "None of the %" PRIu32 " Vulkan devices can be used; the last: %s.",
                       device_count,

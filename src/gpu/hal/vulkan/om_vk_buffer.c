@@ -8,9 +8,12 @@
 
 static VkBufferUsageFlags usage_of(om_hal_memory memory) {
   switch (memory) {
-    case OM_HAL_UPLOAD: return VK_BUFFER_USAGE_TRANSFER_SRC_BIT;
-    case OM_HAL_READBACK: return VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-    case OM_HAL_DEVICE: break;
+    case OM_HAL_UPLOAD:
+      return VK_BUFFER_USAGE_TRANSFER_SRC_BIT;
+    case OM_HAL_READBACK:
+      return VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+    case OM_HAL_DEVICE:
+      break;
   }
   return VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
          VK_BUFFER_USAGE_TRANSFER_DST_BIT;

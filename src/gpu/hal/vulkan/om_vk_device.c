@@ -73,7 +73,8 @@ static void set_features(om_vk_device *device) {
       VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_VOTE_BIT |
       VK_SUBGROUP_FEATURE_ARITHMETIC_BIT | VK_SUBGROUP_FEATURE_BALLOT_BIT |
       VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
-  bool varies = a->has_size_control && a->size_control.minSubgroupSize < a->size_control.maxSubgroupSize;
+  bool varies =
+      a->has_size_control && a->size_control.minSubgroupSize < a->size_control.maxSubgroupSize;
   bool can_pin = a->size_control_features.subgroupSizeControl &&
                  (a->size_control.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT);
   bool has_16bit = a->features11.storageBuffer16BitAccess && a->features12.shaderFloat16;

@@ -15,8 +15,8 @@ typedef struct om_vk_layout {
   VkPipelineLayout pipeline;
 } om_vk_layout;
 
-struct om_vk_device {             /* single; what HAL callers know as om_hal_device */
-  om_vk_instance instance;        /* owned */
+struct om_vk_device {      /* single; what HAL callers know as om_hal_device */
+  om_vk_instance instance; /* owned */
   om_vk_adapter adapter;
   om_hal_limits limits;
   om_hal_features features;
@@ -24,20 +24,20 @@ struct om_vk_device {             /* single; what HAL callers know as om_hal_dev
   struct VolkDeviceTable vk;
   VkQueue queue;
   VkCommandPool commands;
-  VkSemaphore timeline;           /* counts submissions that are done */
-  uint64_t submitted;             /* number of the last submission */
-  uint64_t finished;              /* the highest that was seen done */
-  bool is_lost;                   /* sticks: only closing helps */
-  bool pins_subgroups;            /* sizes vary: kernels ask for limits.subgroup_size */
+  VkSemaphore timeline; /* counts submissions that are done */
+  uint64_t submitted;   /* number of the last submission */
+  uint64_t finished;    /* the highest that was seen done */
+  bool is_lost;         /* sticks: only closing helps */
+  bool pins_subgroups;  /* sizes vary: kernels ask for limits.subgroup_size */
   om_vk_layout layouts[OM_HAL_MAX_BINDINGS + 1]; /* by binding count; 0 is not used */
-  om_vk_block *blocks;            /* owned; all device memory */
+  om_vk_block *blocks;                           /* owned; all device memory */
   om_vk_staging staging;
 };
 
 /* How tests open a device differently; NULL and zeros: as everyone does. */
 typedef struct om_vk_open_options {
   PFN_vkGetInstanceProcAddr get_proc; /* wraps the loader's to make calls fail */
-  bool uses_staging;              /* uploads by copies even where the memory is the host's */
+  bool uses_staging;                  /* uploads by copies even where the memory is the host's */
 } om_vk_open_options;
 
 om_status om_vk_device_open(om_ctx *ctx,

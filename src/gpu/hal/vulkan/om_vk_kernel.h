@@ -4,9 +4,9 @@
 
 #include "gpu/hal/vulkan/om_vk_device.h"
 
-typedef struct om_vk_kernel {     /* what HAL callers know as om_hal_kernel; immutable */
+typedef struct om_vk_kernel { /* what HAL callers know as om_hal_kernel; immutable */
   VkPipeline pipeline;
-  const om_hal_shader *shader;    /* static */
+  const om_hal_shader *shader; /* static */
 } om_vk_kernel;
 
 static inline om_vk_kernel *om_vk_kernel_of(om_hal_kernel *kernel) {

@@ -44,7 +44,8 @@ static VkBool32 VKAPI_PTR on_message(VkDebugUtilsMessageSeverityFlagBitsEXT seve
   bool is_error = severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
   (void)types;
   atomic_fetch_add(&messages->count, 1);
-  om_log_write(&ctx, is_error ? OM_LOG_ERROR : OM_LOG_WARNING, "Vulkan validation: %s", data->pMessage);
+  om_log_write(
+      &ctx, is_error ? OM_LOG_ERROR : OM_LOG_WARNING, "Vulkan validation: %s", data->pMessage);
   return VK_FALSE;
 }
 
@@ -142,8 +143,8 @@ static om_status load_table(om_ctx *ctx,
   };
   bool is_there[OM_COUNT_OF(names)];
   size_t i = 0;
-#define OM_VK_LOAD(name)                                                          \
-  instance->vk.name = (PFN_##name)get_proc(instance->handle, #name);              \
+#define OM_VK_LOAD(name)                                             \
+  instance->vk.name = (PFN_##name)get_proc(instance->handle, #name); \
   is_there[i++] = instance->vk.name != NULL;
   OM_VK_INSTANCE_FUNCTIONS(OM_VK_LOAD)
 #undef OM_VK_LOAD

@@ -38,13 +38,13 @@ typedef struct om_vk_instance_table {
 /* What the validation layer said. shared: drivers call back from any thread. */
 typedef struct om_vk_messages {
   om_log log;
-  _Atomic uint64_t count;          /* warnings and errors */
+  _Atomic uint64_t count; /* warnings and errors */
 } om_vk_messages;
 
 typedef struct om_vk_instance {
   VkInstance handle;
   om_vk_instance_table vk;
-  om_vk_messages *messages;        /* owned; NULL: validation is off */
+  om_vk_messages *messages; /* owned; NULL: validation is off */
   VkDebugUtilsMessengerEXT messenger;
 } om_vk_instance;
 

@@ -30,7 +30,9 @@ enum { WISH_COUNT = 3 };
 /* By om_hal_memory, best first. Every driver has a HOST type; readback wants the cache because
  * the processor reads uncached memory at a hundredth of the speed. */
 static const om_vk_wish wishes[][WISH_COUNT] = {
-    [OM_HAL_DEVICE] = {{DEVICE_LOCAL, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT}, {DEVICE_LOCAL, 0}, {0, 0}},
+    [OM_HAL_DEVICE] = {{DEVICE_LOCAL, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT},
+                       {DEVICE_LOCAL, 0},
+                       {0, 0}},
     [OM_HAL_UPLOAD] = {{HOST, DEVICE_LOCAL}, {HOST, 0}, {HOST, 0}},
     [OM_HAL_READBACK] = {{HOST | CACHED, DEVICE_LOCAL}, {HOST | CACHED, 0}, {HOST, 0}},
 };
@@ -137,8 +139,8 @@ om_status om_vk_memory_alloc(om_ctx *ctx,
     return OM_FAIL(ctx, OM_E_UNSUPPORTED, "The device has no memory of the kind a buffer needs.");
   }
   VkMemoryPropertyFlags flags = device->adapter.memory.memoryTypes[type].propertyFlags;
-  bool is_mapped = (flags & HOST) == HOST &&
-                   (purpose != OM_HAL_DEVICE || device->features.unified_memory);
+  bool is_mapped =
+      (flags & HOST) == HOST && (purpose != OM_HAL_DEVICE || device->features.unified_memory);
   if (is_small) block = find_room(device, needs, type, is_mapped);
   if (!block) {
     uint64_t bytes = is_small ? SHARED_BLOCK_BYTES : needs->size;

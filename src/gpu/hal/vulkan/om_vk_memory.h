@@ -10,17 +10,17 @@ typedef struct om_vk_device om_vk_device;
 
 /* One allocation. Space is handed out upwards and comes back when all of the block is free. */
 typedef struct om_vk_block {
-  struct om_vk_block *next;        /* of the device's list */
+  struct om_vk_block *next; /* of the device's list */
   VkDeviceMemory memory;
   uint64_t bytes;
-  uint64_t used_bytes;             /* from the start */
-  uint32_t span_count;             /* buffers that live in it */
-  uint32_t type;                   /* index of the memory type */
-  uint8_t *mapped;                 /* all of it; NULL: not for the host */
+  uint64_t used_bytes; /* from the start */
+  uint32_t span_count; /* buffers that live in it */
+  uint32_t type;       /* index of the memory type */
+  uint8_t *mapped;     /* all of it; NULL: not for the host */
 } om_vk_block;
 
 typedef struct om_vk_span {
-  om_vk_block *block;              /* owned together with its other spans */
+  om_vk_block *block; /* owned together with its other spans */
   uint64_t offset;
 } om_vk_span;
 

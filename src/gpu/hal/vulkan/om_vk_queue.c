@@ -65,8 +65,7 @@ om_status om_vk_submit(om_ctx *ctx,
 /* Asks how far the device is. A lost one may answer anything. */
 static om_status ask(om_ctx *ctx, om_vk_device *device) {
   uint64_t value = 0;
-  VkResult result =
-      device->vk.vkGetSemaphoreCounterValue(device->handle, device->timeline, &value);
+  VkResult result = device->vk.vkGetSemaphoreCounterValue(device->handle, device->timeline, &value);
   OM_TRY(OM_VK_CHECK(ctx, device, result, "vkGetSemaphoreCounterValue"));
   if (value > device->submitted) device->is_lost = true;
   OM_TRY(om_vk_device_check(ctx, device));

@@ -52,10 +52,13 @@ om_status om_vk_commands_begin(om_ctx *ctx, om_vk_device *device, VkCommandBuffe
   return OM_OK;
 }
 
-static om_status create_descriptors(om_ctx *ctx, om_vk_recording *recording, size_t dispatch_count) {
+static om_status create_descriptors(om_ctx *ctx,
+                                    om_vk_recording *recording,
+                                    size_t dispatch_count) {
   om_vk_device *device = recording->device;
   if (dispatch_count > UINT32_MAX / OM_HAL_MAX_BINDINGS) {
-    return OM_FAIL(ctx, OM_E_INTERNAL, "A recording of %zu dispatches is too long.", dispatch_count);
+    return OM_FAIL(
+        ctx, OM_E_INTERNAL, "A recording of %zu dispatches is too long.", dispatch_count);
   }
   const VkDescriptorPoolSize size = {
       .type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
@@ -84,8 +87,7 @@ static om_status create_queries(om_ctx *ctx, om_vk_recording *recording, uint32_
   if (!device->features.timestamps) {
     return OM_FAIL(ctx, OM_E_INTERNAL, "The device's queue has no timestamps.");
   }
-  VkResult result =
-      device->vk.vkCreateQueryPool(device->handle, &info, NULL, &recording->queries);
+  VkResult result = device->vk.vkCreateQueryPool(device->handle, &info, NULL, &recording->queries);
   OM_TRY(OM_VK_CHECK(ctx, device, result, "vkCreateQueryPool"));
   recording->timestamp_count = timestamp_count;
   device->vk.vkCmdResetQueryPool(recording->commands, recording->queries, 0, timestamp_count);
@@ -138,7 +140,8 @@ static om_status write_descriptors(om_ctx *ctx,
     buffers[i] = (VkDescriptorBufferInfo){
         om_vk_buffer_of(binding->buffer)->handle, binding->offset, binding->bytes};
   }
-  const VkWriteDescriptorSet write = { /* consecutive bindings of one kind: one write */
+  const VkWriteDescriptorSet write = {
+      /* consecutive bindings of one kind: one write */
       .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
       .dstSet = *out_set,
       .descriptorCount = count,
@@ -202,7 +205,8 @@ om_status om_vk_record_copy(om_ctx *ctx,
   const om_vk_buffer *from = om_vk_buffer_of(source->buffer);
   const om_vk_buffer *to = om_vk_buffer_of(target->buffer);
   const VkBufferCopy copy = {source->offset, target->offset, source->bytes};
-  OM_TRY(om_hal_check_range(ctx, "The source of a copy", source->offset, source->bytes, from->bytes));
+  OM_TRY(
+      om_hal_check_range(ctx, "The source of a copy", source->offset, source->bytes, from->bytes));
   OM_TRY(om_hal_check_range(ctx, "The target of a copy", target->offset, source->bytes, to->bytes));
   recording->device->vk.vkCmdCopyBuffer(recording->commands, from->handle, to->handle, 1, &copy);
   recording->is_clean = false;

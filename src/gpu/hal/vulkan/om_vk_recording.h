@@ -4,14 +4,14 @@
 
 #include "gpu/hal/vulkan/om_vk_device.h"
 
-typedef struct om_vk_recording {  /* what HAL callers know as om_hal_recording */
-  om_vk_device *device;           /* borrowed; outlives it */
+typedef struct om_vk_recording { /* what HAL callers know as om_hal_recording */
+  om_vk_device *device;          /* borrowed; outlives it */
   VkCommandBuffer commands;
-  VkDescriptorPool descriptors;   /* NULL: no dispatches */
-  VkQueryPool queries;            /* NULL: no timestamps */
+  VkDescriptorPool descriptors; /* NULL: no dispatches */
+  VkQueryPool queries;          /* NULL: no timestamps */
   uint32_t timestamp_count;
-  VkPipeline bound;               /* the pipeline of the last dispatch */
-  bool is_clean;                  /* nothing is recorded since the last barrier */
+  VkPipeline bound; /* the pipeline of the last dispatch */
+  bool is_clean;    /* nothing is recorded since the last barrier */
 } om_vk_recording;
 
 static inline om_vk_recording *om_vk_recording_of(om_hal_recording *recording) {

@@ -15,17 +15,17 @@ typedef struct om_vk_device om_vk_device;
 typedef struct om_vk_buffer om_vk_buffer;
 
 typedef struct om_vk_staging_half {
-  om_vk_buffer *buffer;           /* owned; made at the first use */
-  VkCommandBuffer commands;       /* owned by the device's pool */
+  om_vk_buffer *buffer;     /* owned; made at the first use */
+  VkCommandBuffer commands; /* owned by the device's pool */
   uint64_t used_bytes;
-  uint64_t number;                /* the submission that last read it; 0: none */
-  bool is_open;                   /* copies are being recorded */
+  uint64_t number; /* the submission that last read it; 0: none */
+  bool is_open;    /* copies are being recorded */
 } om_vk_staging_half;
 
 typedef struct om_vk_staging {
   om_vk_staging_half halves[2];
-  uint32_t current;               /* the half that is open or is to be opened next */
-  bool is_always;                 /* also where the device's memory is the host's */
+  uint32_t current; /* the half that is open or is to be opened next */
+  bool is_always;   /* also where the device's memory is the host's */
 } om_vk_staging;
 
 /* Copies the data and records its way into the buffer; it is there before whatever is submitted
