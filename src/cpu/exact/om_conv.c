@@ -105,9 +105,10 @@ static size_t slot_count(const om_conv_pass *pass) {
   return items < MAX_SLOTS ? items : MAX_SLOTS;
 }
 
-/* A slot holds a panel of terms and the sums of a tile's channels: groups, then totals. */
+/* A slot holds a panel of terms, the sums of a block, and the sums of a tile's channels: groups,
+ * then totals. */
 static size_t slot_elems(const om_conv_pass *pass) {
-  return (size_t)(BLOCK_TERMS + 2 * tile_channels(pass)) * LANES;
+  return (size_t)(BLOCK_TERMS + OM_CONV_ROWS + 2 * tile_channels(pass)) * LANES;
 }
 
 size_t om_conv_scratch_bytes(const om_conv_pass *pass, size_t elem_bytes) {

@@ -71,7 +71,7 @@ void om_conv_block_f64(
     for (int lane = 0; lane < LANES; ++lane) sum[lane] = 0;
     for (uint32_t term = 0; term < terms; ++term) {
       const double weight = w[r * stride + term];
-      for (int lane = 0; lane < LANES; ++lane) sum[lane] += panel[term * LANES + lane] * weight;
+      for (int lane = 0; lane < LANES; ++lane) sum[lane] += panel[term * LANES + (uint32_t)lane] * weight;
     }
   }
 }
