@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/om_thread.h"
-#include "cpu/exact/om_exact_math.h"
+#include "cpu/exact/om_pool_pow.h"
 
 enum { REDUCE_LANES = 256 }; /* docs/exact.md, "Reductions" */
 
@@ -49,21 +49,18 @@ static int64_t index_of(const om_pool_window *w, bool is_column_major, const int
 #define REAL float
 #define NAME(name) name##_f32
 #define ABS(x) fabsf(x)
-#define SQRT(x) om_sqrt(x)
-#define POW(x, y) om_pow(x, y)
-#define DIV(x, y) om_div(x, y)
+#define SQRT(x) sqrtf(x)
+#define POW(x, y) om_pool_pow(x, y)
 #include "cpu/exact/om_pool_exact.inc"
 #undef REAL
 #undef NAME
 #undef ABS
 #undef SQRT
 #undef POW
-#undef DIV
 
 #define REAL double
 #define NAME(name) name##_f64
 #define ABS(x) fabs(x)
 #define SQRT(x) sqrt(x)
 #define POW(x, y) pow(x, y)
-#define DIV(x, y) ((x) / (y))
 #include "cpu/exact/om_pool_exact.inc"
