@@ -8,8 +8,8 @@ typedef struct om_conv_params {
   om_window_params window;
   int64_t group;
   bool is_transposed;
-  bool has_output_shape;                    /* of a ConvTranspose */
-  int64_t output_padding[OM_WINDOW_AXES];   /* of a ConvTranspose; in the attribute's order */
+  bool has_output_shape;                  /* of a ConvTranspose */
+  int64_t output_padding[OM_WINDOW_AXES]; /* of a ConvTranspose; in the attribute's order */
   int64_t output_shape[OM_WINDOW_AXES];
 } om_conv_params;
 

@@ -9,10 +9,10 @@ typedef enum om_pool_kind { OM_POOL_MAX, OM_POOL_AVERAGE, OM_POOL_LP } om_pool_k
 typedef struct om_pool_params {
   om_window_params window;
   om_pool_kind kind;
-  bool is_global;          /* one window over everything */
-  bool counts_padding;     /* count_include_pad of an AveragePool */
-  bool is_column_major;    /* storage_order of a MaxPool's indices */
-  float exponent;          /* p of an LpPool */
+  bool is_global;       /* one window over everything */
+  bool counts_padding;  /* count_include_pad of an AveragePool */
+  bool is_column_major; /* storage_order of a MaxPool's indices */
+  float exponent;       /* p of an LpPool */
 } om_pool_params;
 
 /* The window over x; false: it does not fit (window.bad_axis). Global pools: a kernel as large as

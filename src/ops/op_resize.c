@@ -127,7 +127,9 @@ uint32_t om_resize_axis_of(const om_resize_params *params, uint32_t rank, uint32
   return (uint32_t)(axis < 0 ? axis + rank : axis);
 }
 
-static void fit_scales(const om_resize_params *params, const float *scales, om_resize_shape *shape) {
+static void fit_scales(const om_resize_params *params,
+                       const float *scales,
+                       om_resize_shape *shape) {
   const uint32_t count = params->axis_count ? params->axis_count : shape->rank;
   for (uint32_t i = 0; i < count; ++i) {
     om_resize_axis *axis = &shape->axes[om_resize_axis_of(params, shape->rank, i)];
@@ -137,7 +139,9 @@ static void fit_scales(const om_resize_params *params, const float *scales, om_r
   }
 }
 
-static void fit_sizes(const om_resize_params *params, const int64_t *sizes, om_resize_shape *shape) {
+static void fit_sizes(const om_resize_params *params,
+                      const int64_t *sizes,
+                      om_resize_shape *shape) {
   const uint32_t count = params->axis_count ? params->axis_count : shape->rank;
   const om_resize_axis *chosen = NULL; /* whose scale all axes take */
   for (uint32_t i = 0; i < count; ++i) {
@@ -195,8 +199,8 @@ void om_resize_fit(const om_resize_params *params,
   const bool crops = params->coordinates == OM_RESIZE_TF_CROP_AND_RESIZE;
   out_shape->rank = x->rank;
   for (uint32_t i = 0; i < x->rank; ++i) {
-    out_shape->axes[i] = (om_resize_axis){
-        .in = x->dims[i], .out = x->dims[i], .up = 1, .down = 1, .roi_end = 1};
+    out_shape->axes[i] =
+        (om_resize_axis){.in = x->dims[i], .out = x->dims[i], .up = 1, .down = 1, .roi_end = 1};
   }
   if (sizes) {
     fit_sizes(params, sizes->data, out_shape);
@@ -241,17 +245,21 @@ static double coordinate(const om_resize_params *params, const om_resize_axis *a
     case OM_RESIZE_TF_CROP_AND_RESIZE:
       if (axis->out <= 1) return (axis->roi_begin + axis->roi_end) * (in - 1) / 2;
       return axis->roi_begin * (in - 1) +
-             at * (axis->roi_end - axis->roi_begin) * (in - 1) * down / (in * up - down);
+             at * (axis->roi_end - axis->roi_begin) * (in - 1) / (double)(axis->out - 1);
   }
   return 0;
 }
 
 static double round_nearest(om_resize_nearest mode, double x) {
   switch (mode) {
-    case OM_RESIZE_ROUND_PREFER_FLOOR: return ceil(x - 0.5);
-    case OM_RESIZE_ROUND_PREFER_CEIL: return floor(x + 0.5);
-    case OM_RESIZE_FLOOR: return floor(x);
-    case OM_RESIZE_CEIL: return ceil(x);
+    case OM_RESIZE_ROUND_PREFER_FLOOR:
+      return ceil(x - 0.5);
+    case OM_RESIZE_ROUND_PREFER_CEIL:
+      return floor(x + 0.5);
+    case OM_RESIZE_FLOOR:
+      return floor(x);
+    case OM_RESIZE_CEIL:
+      return ceil(x);
   }
   return x;
 }
@@ -284,7 +292,8 @@ bool om_resize_taps(const om_resize_params *params,
     return false;
   }
   if (params->mode == OM_RESIZE_NEAREST || axis->is_identity) {
-    out_elems[0] = axis->is_identity ? (int32_t)o : clamped(round_nearest(params->nearest, x), axis->in);
+    out_elems[0] =
+        axis->is_identity ? (int32_t)o : clamped(round_nearest(params->nearest, x), axis->in);
     return true;
   }
   const bool widens = params->antialias && axis->up < axis->down;
@@ -295,7 +304,8 @@ bool om_resize_taps(const om_resize_params *params,
     const double element = first + (double)t;
     const bool is_outside = element < 0 || element >= (double)axis->in;
     out_elems[t] = clamped(element, axis->in);
-    out_weights[t] = is_outside && params->excludes_outside ? 0 : filter(params, (element - x) * width);
+    out_weights[t] =
+        is_outside && params->excludes_outside ? 0 : filter(params, (element - x) * width);
     sum += out_weights[t];
   }
   if ((widens || params->excludes_outside) && sum != 0) {

@@ -45,24 +45,24 @@ typedef struct om_resize_params {
   float extrapolation_value;
   bool excludes_outside;
   bool antialias;
-  int8_t roi_input;                /* which input, or OM_RESIZE_NO_INPUT */
+  int8_t roi_input; /* which input, or OM_RESIZE_NO_INPUT */
   int8_t scales_input;
   int8_t sizes_input;
-  uint32_t axis_count;             /* 0: all axes */
-  int64_t axes[OM_MAX_RANK];       /* may be negative */
-  uint32_t scale_count;            /* of the attribute scales of Upsample 7 */
+  uint32_t axis_count;       /* 0: all axes */
+  int64_t axes[OM_MAX_RANK]; /* may be negative */
+  uint32_t scale_count;      /* of the attribute scales of Upsample 7 */
   float scales[OM_MAX_RANK];
 } om_resize_params;
 
 typedef struct om_resize_axis {
   int64_t in;
   int64_t out;
-  double up;                       /* the scale is up / down: out and in of sizes, so that */
-  double down;                     /* coordinates need one rounding; or the given scale and 1 */
+  double up;   /* the scale is up / down: out and in of sizes, so that */
+  double down; /* coordinates need one rounding; or the given scale and 1 */
   double roi_begin;
   double roi_end;
-  uint32_t taps;                   /* of each result; at least 1 */
-  bool is_identity;                /* results are the inputs */
+  uint32_t taps;    /* of each result; at least 1 */
+  bool is_identity; /* results are the inputs */
 } om_resize_axis;
 
 typedef struct om_resize_shape {

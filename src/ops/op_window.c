@@ -16,8 +16,11 @@ om_status om_window_list(om_ctx *ctx,
   if (out_found) *out_found = count != 0;
   if (count == 0) return OM_OK;
   if (count > OM_WINDOW_AXES) {
-    return OM_FAIL(
-        ctx, OM_E_UNSUPPORTED, "%s has %zu values; at most 3 spatial axes are supported.", name, count);
+    return OM_FAIL(ctx,
+                   OM_E_UNSUPPORTED,
+                   "%s has %zu values; at most 3 spatial axes are supported.",
+                   name,
+                   count);
   }
   if (*axis_count != 0 && *axis_count != count) {
     return OM_FAIL(ctx,
@@ -113,14 +116,11 @@ om_status om_window_check(om_ctx *ctx, const om_window_params *params, const om_
   char shape[OM_SHAPE_TEXT];
   om_shape_text(shape, sizeof shape, x->rank, x->dims);
   if (x->rank < 3) {
-    return OM_FAIL(ctx,
-                   OM_E_INVALID_MODEL,
-                   "The input %s has no spatial axis; [N, C, ...] is needed.",
-                   shape);
+    return OM_FAIL(
+        ctx, OM_E_INVALID_MODEL, "The input %s has no spatial axis; [N, C, ...] is needed.", shape);
   }
   if (x->rank > 2 + OM_WINDOW_AXES) {
-    return OM_FAIL(
-        ctx, OM_E_UNSUPPORTED, "The input %s has more than 3 spatial axes.", shape);
+    return OM_FAIL(ctx, OM_E_UNSUPPORTED, "The input %s has more than 3 spatial axes.", shape);
   }
   if (params->axis_count != 0 && params->axis_count != x->rank - 2) {
     return OM_FAIL(ctx,
@@ -206,14 +206,15 @@ bool om_window_fit(const om_window_params *params,
 
 om_status om_window_fail(om_ctx *ctx, const om_window *window) {
   const uint32_t axis = window->bad_axis;
-  return OM_FAIL(ctx,
-                 OM_E_INVALID_INPUT,
-                 "A kernel that reaches over %lld elements does not fit into an extent of %lld with "
-                 "pads %lld and %lld.",
-                 (long long)om_window_reach(window, axis),
-                 (long long)window->in[axis],
-                 (long long)window->pad_begin[axis],
-                 (long long)window->pad_end[axis]);
+  return OM_FAIL(
+      ctx,
+      OM_E_INVALID_INPUT,
+      "A kernel that reaches over %lld elements does not fit into an extent of %lld with "
+      "pads %lld and %lld.",
+      (long long)om_window_reach(window, axis),
+      (long long)window->in[axis],
+      (long long)window->pad_begin[axis],
+      (long long)window->pad_end[axis]);
 }
 
 void om_window_shape(const om_window *window, int64_t channels, const om_tensor *x, om_tensor *y) {

@@ -29,7 +29,7 @@ typedef struct om_window_params { /* in the order of the attributes, not aligned
   uint32_t axis_count;            /* that the attributes name; 0: none does */
   om_auto_pad auto_pad;
   bool has_kernel;
-  bool rounds_up; /* ceil_mode */
+  bool rounds_up;                 /* ceil_mode */
   int64_t kernel[OM_WINDOW_AXES]; /* 1 where absent */
   int64_t stride[OM_WINDOW_AXES];
   int64_t dilation[OM_WINDOW_AXES];

@@ -35,18 +35,14 @@ static om_status resolve_transposed(om_ctx *ctx, const om_node *node, void *out_
   params->is_transposed = true;
   OM_TRY(resolve_common(ctx, node, params));
   OM_TRY(om_window_list(ctx, node, "output_padding", 0, axis_count, params->output_padding, NULL));
-  return om_window_list(ctx,
-                        node,
-                        "output_shape",
-                        0,
-                        axis_count,
-                        params->output_shape,
-                        &params->has_output_shape);
+  return om_window_list(
+      ctx, node, "output_shape", 0, axis_count, params->output_shape, &params->has_output_shape);
 }
 
 /* ONNX computes either the result's extent from the pads or the pads from the extent. */
 static bool fit_transposed_axis(const om_conv_params *params, om_window *w, uint32_t axis) {
-  const uint32_t first = OM_WINDOW_AXES - (params->window.axis_count ? params->window.axis_count : 3);
+  const uint32_t first =
+      OM_WINDOW_AXES - (params->window.axis_count ? params->window.axis_count : 3);
   const bool is_named = axis >= first;
   const om_auto_pad auto_pad = params->window.auto_pad;
   const int64_t extra = is_named ? params->output_padding[axis - first] : 0;
@@ -174,8 +170,13 @@ static om_conv_pass pass_of(const om_conv_shape *shape, const int64_t first[OM_W
   for (int i = 0; i < OM_WINDOW_AXES; ++i) {
     pass.axes[i] =
         shape->is_transposed
-            ? om_conv_axis_transposed(
-                  w->in[i], w->out[i], w->kernel[i], w->stride[i], w->dilation[i], w->pad_begin[i], first[i])
+            ? om_conv_axis_transposed(w->in[i],
+                                      w->out[i],
+                                      w->kernel[i],
+                                      w->stride[i],
+                                      w->dilation[i],
+                                      w->pad_begin[i],
+                                      first[i])
             : om_conv_axis_forward(
                   w->in[i], w->out[i], w->kernel[i], w->stride[i], w->dilation[i], w->pad_begin[i]);
   }
@@ -185,7 +186,7 @@ static om_conv_pass pass_of(const om_conv_shape *shape, const int64_t first[OM_W
 /* Where run's pieces of scratch lie, in elements of the computing type. */
 typedef struct layout {
   size_t elem_bytes;
-  bool is_wide;  /* x, w, bias and y have float32 copies in scratch */
+  bool is_wide; /* x, w, bias and y have float32 copies in scratch */
   size_t x, w, bias, y, repacked, sums;
   size_t bytes;
 } layout;
@@ -230,9 +231,9 @@ static void repack(const om_conv_pass *pass, const void *source, size_t elem_byt
   for (int64_t m = 0; m < pass->groups * pass->out_channels; ++m) {
     for (int64_t c = 0; c < pass->in_channels; ++c) {
       const int64_t channel = m / pass->out_channels * pass->in_channels + c;
-      const char *in = (const char *)source +
-                       (size_t)((channel * pass->out_channels + m % pass->out_channels) * kernel) *
-                           elem_bytes;
+      const char *in =
+          (const char *)source +
+          (size_t)((channel * pass->out_channels + m % pass->out_channels) * kernel) * elem_bytes;
       for (int64_t z = 0; z < a[0].taps; ++z) {
         for (int64_t y = 0; y < a[1].taps; ++y) {
           for (int64_t x = 0; x < a[2].taps; ++x, out += elem_bytes) {
@@ -256,7 +257,8 @@ typedef struct operands {
   bool is_f64;
 } operands;
 
-static void run_pass(om_ctx *ctx, const om_conv_pass *pass, const operands *o, const void *w, void *scratch) {
+static void run_pass(
+    om_ctx *ctx, const om_conv_pass *pass, const operands *o, const void *w, void *scratch) {
   if (o->is_f64) {
     om_conv_run_f64(ctx, pass, o->x, w, o->bias, o->y, scratch);
   } else {
@@ -289,8 +291,7 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
   if (!y || om_tensor_elems(y) == 0) return OM_OK;
   if (!om_conv_fit(call->params, x, w, &shape)) return om_window_fail(ctx, &shape.window);
   const layout l = layout_of(call, &shape);
-  operands o = {
-      x->data, w->data, bias ? bias->data : NULL, y->data, x->dtype == OM_DTYPE_F64};
+  operands o = {x->data, w->data, bias ? bias->data : NULL, y->data, x->dtype == OM_DTYPE_F64};
   char *scratch = call->scratch;
   if (l.is_wide) {
     o.x = om_widen(x, (float *)call->scratch + l.x);
@@ -309,13 +310,20 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
   return OM_OK;
 }
 
-#define OM_CONV_ENTRY(name, resolve_fn)                                                        \
-  {                                                                                            \
-    .domain = "", .type = name, .first_opset = 1, .min_inputs = 2, .max_inputs = 3,            \
-    .min_outputs = 1, .max_outputs = 1, .dtypes = OM_DT_FLOAT,                                 \
-    .params_bytes = sizeof(om_conv_params), .resolve = resolve_fn, .infer = infer,             \
-    .scratch_bytes = scratch_bytes, .run = run                                                 \
-  }
+#define OM_CONV_ENTRY(name, resolve_fn)    \
+  {.domain = "",                           \
+   .type = name,                           \
+   .first_opset = 1,                       \
+   .min_inputs = 2,                        \
+   .max_inputs = 3,                        \
+   .min_outputs = 1,                       \
+   .max_outputs = 1,                       \
+   .dtypes = OM_DT_FLOAT,                  \
+   .params_bytes = sizeof(om_conv_params), \
+   .resolve = resolve_fn,                  \
+   .infer = infer,                         \
+   .scratch_bytes = scratch_bytes,         \
+   .run = run}
 
 const om_op om_ops_conv[] = {
     OM_CONV_ENTRY("Conv", resolve_conv),

@@ -96,7 +96,8 @@ static om_status infer(om_ctx *ctx, const om_op_call *call) {
     return OM_FAIL(ctx, OM_E_INVALID_MODEL, "The attribute kernel_shape is missing.");
   }
   if (params->is_global && x->rank > 2 + OM_WINDOW_AXES) {
-    return OM_FAIL(ctx, OM_E_UNSUPPORTED, "The input has %u axes; at most 5 are supported.", x->rank);
+    return OM_FAIL(
+        ctx, OM_E_UNSUPPORTED, "The input has %u axes; at most 5 are supported.", x->rank);
   }
   OM_TRY(om_window_check(ctx, &params->window, x));
   if (!om_pool_fit(params, x, &window)) return om_window_fail(ctx, &window);
@@ -125,8 +126,8 @@ static layout layout_of(const om_op_call *call, const om_window *window) {
   layout l = {.elem_bytes = x->dtype == OM_DTYPE_F64 ? 8 : 4, .is_wide = om_widen_needed(x->dtype)};
   l.x_elems = l.is_wide ? om_size_align(om_tensor_elems(x), 16) : 0;
   l.has_own_y = l.is_wide || !call->outputs[0];
-  l.y_elems = l.has_own_y ? (size_t)(window->batch * window->channels) * om_window_elems(window->out)
-                          : 0;
+  l.y_elems =
+      l.has_own_y ? (size_t)(window->batch * window->channels) * om_window_elems(window->out) : 0;
   return l;
 }
 
@@ -197,24 +198,26 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
   char *scratch = call->scratch;
   const void *source = l.is_wide ? om_widen(x, call->scratch) : x->data;
   void *target = l.has_own_y ? scratch + l.x_elems * l.elem_bytes : y->data;
-  run_typed(ctx,
-            params,
-            &w,
-            x->dtype == OM_DTYPE_F64,
-            source,
-            target,
-            indices ? indices->data : NULL);
+  run_typed(
+      ctx, params, &w, x->dtype == OM_DTYPE_F64, source, target, indices ? indices->data : NULL);
   if (l.is_wide && y) om_narrow(target, y);
   return OM_OK;
 }
 
-#define OM_POOL_ENTRY(name, outputs, types, resolve_fn)                                     \
-  {                                                                                         \
-    .domain = "", .type = name, .first_opset = 1, .min_inputs = 1, .max_inputs = 1,         \
-    .min_outputs = 1, .max_outputs = outputs, .dtypes = types,                              \
-    .params_bytes = sizeof(om_pool_params), .resolve = resolve_fn, .infer = infer,          \
-    .scratch_bytes = scratch_bytes, .run = run                                              \
-  }
+#define OM_POOL_ENTRY(name, outputs, types, resolve_fn) \
+  {.domain = "",                                        \
+   .type = name,                                        \
+   .first_opset = 1,                                    \
+   .min_inputs = 1,                                     \
+   .max_inputs = 1,                                     \
+   .min_outputs = 1,                                    \
+   .max_outputs = outputs,                              \
+   .dtypes = types,                                     \
+   .params_bytes = sizeof(om_pool_params),              \
+   .resolve = resolve_fn,                               \
+   .infer = infer,                                      \
+   .scratch_bytes = scratch_bytes,                      \
+   .run = run}
 
 extern const om_op om_ops_pool[];
 const om_op om_ops_pool[] = {

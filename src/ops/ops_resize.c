@@ -30,11 +30,8 @@ static om_status check_axes(om_ctx *ctx, const om_resize_params *params, uint32_
   return OM_OK;
 }
 
-static om_status check_operand(om_ctx *ctx,
-                               const om_tensor *tensor,
-                               const char *name,
-                               om_dtype_set dtypes,
-                               size_t elems) {
+static om_status check_operand(
+    om_ctx *ctx, const om_tensor *tensor, const char *name, om_dtype_set dtypes, size_t elems) {
   if (!tensor) return OM_OK;
   if ((dtypes & OM_DT(tensor->dtype)) == 0 || om_tensor_elems(tensor) != elems) {
     char text[OM_SHAPE_TEXT];
@@ -49,8 +46,11 @@ static om_status check_operand(om_ctx *ctx,
   return OM_OK;
 }
 
-static om_status check_scales(
-    om_ctx *ctx, const om_resize_params *params, const om_tensor *x, const float *scales, uint32_t count) {
+static om_status check_scales(om_ctx *ctx,
+                              const om_resize_params *params,
+                              const om_tensor *x,
+                              const float *scales,
+                              uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) {
     const int64_t in = x->dims[om_resize_axis_of(params, x->rank, i)];
     if (!(scales[i] > 0) || !((double)scales[i] * (double)in <= INT32_MAX)) {
@@ -64,8 +64,11 @@ static om_status check_scales(
   return OM_OK;
 }
 
-static om_status check_sizes(
-    om_ctx *ctx, const om_resize_params *params, const om_tensor *x, const int64_t *sizes, uint32_t count) {
+static om_status check_sizes(om_ctx *ctx,
+                             const om_resize_params *params,
+                             const om_tensor *x,
+                             const int64_t *sizes,
+                             uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) {
     const int64_t in = x->dims[om_resize_axis_of(params, x->rank, i)];
     if (sizes[i] < 0 || sizes[i] > INT32_MAX || in > INT32_MAX || (in == 0 && sizes[i] > 0)) {
@@ -96,14 +99,13 @@ static om_status check(om_ctx *ctx, const om_op_call *call, bool *out_is_known) 
   const om_tensor *x = call->inputs[0];
   const uint32_t count = params->axis_count ? params->axis_count : x->rank;
   const bool crops = params->coordinates == OM_RESIZE_TF_CROP_AND_RESIZE;
-  const om_tensor *scales = om_resize_operand(call->inputs, call->input_count, params->scales_input);
+  const om_tensor *scales =
+      om_resize_operand(call->inputs, call->input_count, params->scales_input);
   const om_tensor *sizes = om_resize_operand(call->inputs, call->input_count, params->sizes_input);
   const om_tensor *roi = om_resize_operand(call->inputs, call->input_count, params->roi_input);
   if (params->mode != OM_RESIZE_NEAREST && (OM_DT(x->dtype) & OM_DT_NUMBER) == 0) {
-    return OM_FAIL(ctx,
-                   OM_E_INVALID_MODEL,
-                   "Elements of %s cannot be interpolated.",
-                   om_dtype_name(x->dtype));
+    return OM_FAIL(
+        ctx, OM_E_INVALID_MODEL, "Elements of %s cannot be interpolated.", om_dtype_name(x->dtype));
   }
   OM_TRY(check_axes(ctx, params, x->rank));
   OM_TRY(check_operand(ctx, scales, "scales", OM_DT(OM_DTYPE_F32), count));
@@ -135,7 +137,8 @@ static om_status infer(om_ctx *ctx, const om_op_call *call) {
   y->rank = shape.rank;
   for (uint32_t i = 0; i < shape.rank; ++i) {
     if (shape.axes[i].out > INT32_MAX) {
-      return OM_FAIL(ctx, OM_E_INVALID_INPUT, "Axis %u of the result has 2^31 elements or more.", i);
+      return OM_FAIL(
+          ctx, OM_E_INVALID_INPUT, "Axis %u of the result has 2^31 elements or more.", i);
     }
     y->dims[i] = shape.axes[i].out;
   }
@@ -219,43 +222,66 @@ static void make_table(const om_op_call *call, const om_resize_axis *axis, const
   }
 }
 
-#define OM_TO_F64(type)                                                       \
-  do {                                                                        \
-    const type *in = x->data;                                                 \
-    for (size_t i = 0; i < count; ++i) target[i] = (double)in[i];             \
+#define OM_TO_F64(type)                                           \
+  do {                                                            \
+    const type *in = x->data;                                     \
+    for (size_t i = 0; i < count; ++i) target[i] = (double)in[i]; \
   } while (0)
 
 static void convert_in(const om_tensor *x, void *scratch) {
   const size_t count = om_tensor_elems(x);
   double *target = scratch;
   switch (x->dtype) {
-    case OM_DTYPE_I32: OM_TO_F64(int32_t); break;
-    case OM_DTYPE_I64: OM_TO_F64(int64_t); break;
-    case OM_DTYPE_U32: OM_TO_F64(uint32_t); break;
-    case OM_DTYPE_U64: OM_TO_F64(uint64_t); break;
-    default: om_widen(x, scratch); break;
+    case OM_DTYPE_I32:
+      OM_TO_F64(int32_t);
+      break;
+    case OM_DTYPE_I64:
+      OM_TO_F64(int64_t);
+      break;
+    case OM_DTYPE_U32:
+      OM_TO_F64(uint32_t);
+      break;
+    case OM_DTYPE_U64:
+      OM_TO_F64(uint64_t);
+      break;
+    default:
+      om_widen(x, scratch);
+      break;
   }
 }
 
 /* Truncated and saturated; `least` and `past` are powers of two or 0, so exact in float64. */
-#define OM_FROM_F64(type, least, past, greatest)                                       \
-  do {                                                                                 \
-    type *out = y->data;                                                               \
-    for (size_t i = 0; i < count; ++i) {                                               \
-      const double v = source[i];                                                      \
-      out[i] = v >= (past) ? (greatest) : v >= (least) ? (type)v : v < (least) ? (type)(least) : 0; \
-    }                                                                                  \
+#define OM_FROM_F64(type, least, past, greatest) \
+  do {                                           \
+    type *out = y->data;                         \
+    for (size_t i = 0; i < count; ++i) {         \
+      const double v = source[i];                \
+      out[i] = v >= (past)    ? (greatest)       \
+               : v >= (least) ? (type)v          \
+               : v < (least)  ? (type)(least)    \
+                              : 0;                \
+    }                                            \
   } while (0)
 
 static void convert_out(const void *scratch, const om_tensor *y) {
   const size_t count = om_tensor_elems(y);
   const double *source = scratch;
   switch (y->dtype) {
-    case OM_DTYPE_I32: OM_FROM_F64(int32_t, -0x1p31, 0x1p31, INT32_MAX); break;
-    case OM_DTYPE_I64: OM_FROM_F64(int64_t, -0x1p63, 0x1p63, INT64_MAX); break;
-    case OM_DTYPE_U32: OM_FROM_F64(uint32_t, 0.0, 0x1p32, UINT32_MAX); break;
-    case OM_DTYPE_U64: OM_FROM_F64(uint64_t, 0.0, 0x1p64, UINT64_MAX); break;
-    default: om_narrow(scratch, y); break;
+    case OM_DTYPE_I32:
+      OM_FROM_F64(int32_t, -0x1p31, 0x1p31, INT32_MAX);
+      break;
+    case OM_DTYPE_I64:
+      OM_FROM_F64(int64_t, -0x1p63, 0x1p63, INT64_MAX);
+      break;
+    case OM_DTYPE_U32:
+      OM_FROM_F64(uint32_t, 0.0, 0x1p32, UINT32_MAX);
+      break;
+    case OM_DTYPE_U64:
+      OM_FROM_F64(uint64_t, 0.0, 0x1p64, UINT64_MAX);
+      break;
+    default:
+      om_narrow(scratch, y);
+      break;
   }
 }
 
@@ -353,17 +379,25 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
   return OM_OK;
 }
 
-#define OM_RESIZE_TYPES                                                                        \
-  (OM_DT_NUMBER | OM_DT(OM_DTYPE_BOOL) | OM_DT(OM_DTYPE_STRING) | OM_DT(OM_DTYPE_C64) |        \
+#define OM_RESIZE_TYPES                                                                 \
+  (OM_DT_NUMBER | OM_DT(OM_DTYPE_BOOL) | OM_DT(OM_DTYPE_STRING) | OM_DT(OM_DTYPE_C64) | \
    OM_DT(OM_DTYPE_C128))
 
-#define OM_RESIZE_ENTRY(name, first, last, least, most)                                      \
-  {                                                                                          \
-    .domain = "", .type = name, .first_opset = first, .last_opset = last,                    \
-    .min_inputs = least, .max_inputs = most, .min_outputs = 1, .max_outputs = 1,             \
-    .dtypes = OM_RESIZE_TYPES, .params_bytes = sizeof(om_resize_params),                     \
-    .resolve = om_resize_resolve, .infer = infer, .scratch_bytes = scratch_bytes, .run = run \
-  }
+#define OM_RESIZE_ENTRY(name, first, last, least, most) \
+  {.domain = "",                                        \
+   .type = name,                                        \
+   .first_opset = first,                                \
+   .last_opset = last,                                  \
+   .min_inputs = least,                                 \
+   .max_inputs = most,                                  \
+   .min_outputs = 1,                                    \
+   .max_outputs = 1,                                    \
+   .dtypes = OM_RESIZE_TYPES,                           \
+   .params_bytes = sizeof(om_resize_params),            \
+   .resolve = om_resize_resolve,                        \
+   .infer = infer,                                      \
+   .scratch_bytes = scratch_bytes,                      \
+   .run = run}
 
 extern const om_op om_ops_resize[];
 const om_op om_ops_resize[] = {

@@ -73,10 +73,10 @@ om_conv_axis om_conv_axis_transposed(int64_t in,
 
 enum {
   LANES = OM_CONV_LANES, /* results of one tile: neighbours in the flattened result */
-  BLOCK_TERMS = 32,    /* docs/exact.md */
-  GROUP_BLOCKS = 4,    /* docs/exact.md */
-  TILE_CHANNELS = 256, /* of one tile; with LANES, 2 * 16 KiB of float sums stay in the cache */
-  MAX_SLOTS = 64,      /* pieces of parallel work, each with its own scratch */
+  BLOCK_TERMS = 32,      /* docs/exact.md */
+  GROUP_BLOCKS = 4,      /* docs/exact.md */
+  TILE_CHANNELS = 256,   /* of one tile; with LANES, 2 * 16 KiB of float sums stay in the cache */
+  MAX_SLOTS = 64,        /* pieces of parallel work, each with its own scratch */
 };
 
 static int64_t tile_channels(const om_conv_pass *pass) {
@@ -126,7 +126,7 @@ typedef struct segment {
 typedef struct tile {
   int64_t image;
   int64_t group;
-  int64_t channel;      /* first one, in the group */
+  int64_t channel; /* first one, in the group */
   int64_t channels;
   uint32_t lane_count;
   uint32_t segment_count;
@@ -162,20 +162,20 @@ static void tile_at(const om_conv_pass *pass, size_t item, tile *out_tile) {
     s->out_offset = 0;
     for (int axis = 0; axis < OM_CONV_AXES; ++axis) {
       s->in[axis] = j[axis] * axes[axis].in_step;
-      s->out_offset = s->out_offset * axes[axis].out + axes[axis].out_first +
-                      j[axis] * axes[axis].out_step;
+      s->out_offset =
+          s->out_offset * axes[axis].out + axes[axis].out_first + j[axis] * axes[axis].out_step;
     }
     lane += s->lane_count;
     pixel += s->lane_count;
   }
 }
 
-#define REAL float
+#define REAL       float
 #define NAME(name) name##_f32
 #include "cpu/exact/om_conv_pass.inc"
 #undef REAL
 #undef NAME
 
-#define REAL double
+#define REAL       double
 #define NAME(name) name##_f64
 #include "cpu/exact/om_conv_pass.inc"

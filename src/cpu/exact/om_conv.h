@@ -15,10 +15,10 @@
 enum { OM_CONV_AXES = 3 };
 
 typedef struct om_conv_axis {
-  int64_t in;        /* extent of the input */
-  int64_t out;       /* extent of the result */
-  int64_t kernel;    /* extent of the weights */
-  int64_t count;     /* results of this pass */
+  int64_t in;     /* extent of the input */
+  int64_t out;    /* extent of the result */
+  int64_t kernel; /* extent of the weights */
+  int64_t count;  /* results of this pass */
   int64_t in_step;
   int64_t out_first;
   int64_t out_step;

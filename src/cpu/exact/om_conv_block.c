@@ -12,25 +12,25 @@ typedef float vector4 __attribute__((vector_size(16)));
 typedef float vector8 __attribute__((vector_size(32)));
 
 /* Sums of ROWS rows over two vectors of lanes at a time: ROWS * 2 accumulators in registers. */
-#define OM_BLOCK(VECTOR, ROWS)                                                         \
-  do {                                                                                 \
-    enum { WIDTH = (int)(sizeof(VECTOR) / sizeof(float)) };                            \
-    for (int lane = 0; lane < LANES; lane += 2 * WIDTH) {                              \
-      VECTOR acc[ROWS][2];                                                             \
-      memset(acc, 0, sizeof acc);                                                      \
-      for (uint32_t term = 0; term < terms; ++term) {                                  \
-        VECTOR x[2];                                                                   \
-        memcpy(x, panel + term * LANES + lane, sizeof x);                              \
-        for (int r = 0; r < (ROWS); ++r) {                                             \
-          const float weight = w[r * stride + term];                                   \
-          acc[r][0] += x[0] * weight;                                                  \
-          acc[r][1] += x[1] * weight;                                                  \
-        }                                                                              \
-      }                                                                                \
-      for (int r = 0; r < (ROWS); ++r) {                                               \
-        memcpy(sums + r * LANES + lane, acc[r], sizeof acc[r]);                        \
-      }                                                                                \
-    }                                                                                  \
+#define OM_BLOCK(VECTOR, ROWS)                                  \
+  do {                                                          \
+    enum { WIDTH = (int)(sizeof(VECTOR) / sizeof(float)) };     \
+    for (int lane = 0; lane < LANES; lane += 2 * WIDTH) {       \
+      VECTOR acc[ROWS][2];                                      \
+      memset(acc, 0, sizeof acc);                               \
+      for (uint32_t term = 0; term < terms; ++term) {           \
+        VECTOR x[2];                                            \
+        memcpy(x, panel + term * LANES + lane, sizeof x);       \
+        for (int r = 0; r < (ROWS); ++r) {                      \
+          const float weight = w[r * stride + term];            \
+          acc[r][0] += x[0] * weight;                           \
+          acc[r][1] += x[1] * weight;                           \
+        }                                                       \
+      }                                                         \
+      for (int r = 0; r < (ROWS); ++r) {                        \
+        memcpy(sums + r * LANES + lane, acc[r], sizeof acc[r]); \
+      }                                                         \
+    }                                                           \
   } while (0)
 
 #if defined(__x86_64__)
@@ -71,7 +71,8 @@ void om_conv_block_f64(
     for (int lane = 0; lane < LANES; ++lane) sum[lane] = 0;
     for (uint32_t term = 0; term < terms; ++term) {
       const double weight = w[r * stride + term];
-      for (int lane = 0; lane < LANES; ++lane) sum[lane] += panel[term * LANES + (uint32_t)lane] * weight;
+      for (int lane = 0; lane < LANES; ++lane)
+        sum[lane] += panel[term * LANES + (uint32_t)lane] * weight;
     }
   }
 }

@@ -9,7 +9,8 @@
 enum { REDUCE_LANES = 256 }; /* docs/exact.md, "Reductions" */
 
 /* The taps of a window along one axis that are inside [0, in): begin..end-1. */
-static void taps_inside(const om_pool_window *w, int axis, int64_t start, int64_t *begin, int64_t *end) {
+static void taps_inside(
+    const om_pool_window *w, int axis, int64_t start, int64_t *begin, int64_t *end) {
   const int64_t step = w->dilation[axis];
   *begin = start >= 0 ? 0 : (-start + step - 1) / step;
   *end = start >= w->in[axis] ? 0 : (w->in[axis] - start + step - 1) / step;
@@ -46,11 +47,11 @@ static int64_t index_of(const om_pool_window *w, bool is_column_major, const int
                          : (at[0] * w->in[1] + at[1]) * w->in[2] + at[2];
 }
 
-#define REAL float
+#define REAL       float
 #define NAME(name) name##_f32
-#define ABS(x) fabsf(x)
-#define SQRT(x) sqrtf(x)
-#define POW(x, y) om_pool_pow(x, y)
+#define ABS(x)     fabsf(x)
+#define SQRT(x)    sqrtf(x)
+#define POW(x, y)  om_pool_pow(x, y)
 #include "cpu/exact/om_pool_exact.inc"
 #undef REAL
 #undef NAME
@@ -58,9 +59,9 @@ static int64_t index_of(const om_pool_window *w, bool is_column_major, const int
 #undef SQRT
 #undef POW
 
-#define REAL double
+#define REAL       double
 #define NAME(name) name##_f64
-#define ABS(x) fabs(x)
-#define SQRT(x) sqrt(x)
-#define POW(x, y) pow(x, y)
+#define ABS(x)     fabs(x)
+#define SQRT(x)    sqrt(x)
+#define POW(x, y)  pow(x, y)
 #include "cpu/exact/om_pool_exact.inc"

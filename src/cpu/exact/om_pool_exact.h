@@ -10,9 +10,9 @@ typedef struct om_pool_window { /* extents of the three spatial axes, in element
 } om_pool_window;
 
 typedef enum om_pool_sum {
-  OM_POOL_SUM_MEAN,          /* over the elements inside the input */
-  OM_POOL_SUM_MEAN_PADDED,   /* over the elements inside the padded input */
-  OM_POOL_SUM_LP,            /* (sum of |x|^p)^(1/p) */
+  OM_POOL_SUM_MEAN,        /* over the elements inside the input */
+  OM_POOL_SUM_MEAN_PADDED, /* over the elements inside the padded input */
+  OM_POOL_SUM_LP,          /* (sum of |x|^p)^(1/p) */
 } om_pool_sum;
 
 /* y = the greatest element of each window; NaN wins; the first of equals. indices (may be NULL)

@@ -12,28 +12,28 @@ typedef struct resize_run {
   void *y;
 } resize_run;
 
-#define OM_RESIZE_ROWS(REAL, name)                                                       \
-  static void name(void *arg, size_t begin, size_t end) {                                \
-    const resize_run *run = arg;                                                         \
-    const om_resize_pass *p = run->pass;                                                 \
-    const size_t inner = p->inner;                                                       \
-    for (size_t row = begin; row < end; ++row) {                                         \
-      const size_t o = row % p->out;                                                     \
-      const REAL *x = (const REAL *)run->x + row / p->out * p->in * inner;               \
-      REAL *y = (REAL *)run->y + row * inner;                                            \
-      const int32_t *elems = p->elems + o * p->taps;                                     \
-      const REAL *weights = (const REAL *)p->weights + o * p->taps;                      \
-      if (elems[0] < 0) {                                                                \
-        for (size_t i = 0; i < inner; ++i) y[i] = *(const REAL *)p->outside;             \
-        continue;                                                                        \
-      }                                                                                  \
-      const REAL *first = x + (size_t)elems[0] * inner;                                  \
-      for (size_t i = 0; i < inner; ++i) y[i] = first[i] * weights[0];                   \
-      for (uint32_t t = 1; t < p->taps; ++t) {                                           \
-        const REAL *next = x + (size_t)elems[t] * inner;                                 \
-        for (size_t i = 0; i < inner; ++i) y[i] = y[i] + next[i] * weights[t];           \
-      }                                                                                  \
-    }                                                                                    \
+#define OM_RESIZE_ROWS(REAL, name)                                             \
+  static void name(void *arg, size_t begin, size_t end) {                      \
+    const resize_run *run = arg;                                               \
+    const om_resize_pass *p = run->pass;                                       \
+    const size_t inner = p->inner;                                             \
+    for (size_t row = begin; row < end; ++row) {                               \
+      const size_t o = row % p->out;                                           \
+      const REAL *x = (const REAL *)run->x + row / p->out * p->in * inner;     \
+      REAL *y = (REAL *)run->y + row * inner;                                  \
+      const int32_t *elems = p->elems + o * p->taps;                           \
+      const REAL *weights = (const REAL *)p->weights + o * p->taps;            \
+      if (elems[0] < 0) {                                                      \
+        for (size_t i = 0; i < inner; ++i) y[i] = *(const REAL *)p->outside;   \
+        continue;                                                              \
+      }                                                                        \
+      const REAL *first = x + (size_t)elems[0] * inner;                        \
+      for (size_t i = 0; i < inner; ++i) y[i] = first[i] * weights[0];         \
+      for (uint32_t t = 1; t < p->taps; ++t) {                                 \
+        const REAL *next = x + (size_t)elems[t] * inner;                       \
+        for (size_t i = 0; i < inner; ++i) y[i] = y[i] + next[i] * weights[t]; \
+      }                                                                        \
+    }                                                                          \
   }
 
 OM_RESIZE_ROWS(float, rows_f32)

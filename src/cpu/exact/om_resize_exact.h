@@ -10,8 +10,8 @@ typedef struct om_resize_pass {
   size_t outer, in, out, inner;
   uint32_t taps;
   const int32_t *elems;
-  const void *weights;   /* of the element type; not read by om_resize_copy */
-  const void *outside;   /* one element */
+  const void *weights; /* of the element type; not read by om_resize_copy */
+  const void *outside; /* one element */
 } om_resize_pass;
 
 /* y = w0 * x0, then + w1 * x1 and so on, in the order of the taps. */
