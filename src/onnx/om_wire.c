@@ -112,11 +112,12 @@ om_status om_wire_decode(
   pb_istream_t stream = {.callback = read_bytes, .state = &c, .bytes_left = bytes.bytes};
   if (pb_decode(&stream, fields, message)) return OM_OK;
   if (ctx->error->status != OM_OK) return ctx->error->status; /* a callback had no memory */
+  const char *why = stream.errmsg ? stream.errmsg : "a number has the wrong wire type";
   return OM_FAIL(ctx,
                  OM_E_INVALID_MODEL,
                  "The %s of %zu bytes is malformed at its byte %zu (%s).",
                  what,
                  bytes.bytes,
                  (size_t)(c.at - (const unsigned char *)bytes.data),
-                 PB_GET_ERROR(&stream));
+                 why);
 }
