@@ -6,7 +6,7 @@
  * with s per output channel. The new weights are made by the exact primitives, in both modes and
  * for every executor alike, so exact mode stays one definition (docs/exact.md).
  */
-#include "cpu/exact/om_exact_math.h"
+#include "rewrite/om_batchnorm_factors.h"
 #include "rewrite/om_rewrite.h"
 
 typedef struct match {
@@ -84,9 +84,8 @@ static void scale_weights(const match *m, float *weights, float *biases) {
   const float *mean = m->params[2]->data, *variance = m->params[3]->data;
   size_t rows_per_group = m->outer * m->group_channels / m->channels;
   for (size_t c = 0; c < m->channels; ++c) {
-    float s = om_div(scale[c], om_sqrt(variance[c] + m->epsilon));
-    float shift = mean[c] * s;
-    float t = bias[c] - shift;
+    float s, t;
+    om_batchnorm_factors(scale[c], bias[c], mean[c], variance[c], m->epsilon, &s, &t);
     float scaled = old_biases ? old_biases[c] * s : 0.0f;
     biases[c] = old_biases ? scaled + t : t;
     /* The blocks of this channel: one for Conv, one per input channel of the group otherwise. */
