@@ -3,12 +3,7 @@
 #ifndef OM_BATCHNORM_FACTORS_H
 #define OM_BATCHNORM_FACTORS_H
 
-void om_batchnorm_factors(float scale,
-                          float bias,
-                          float mean,
-                          float variance,
-                          float epsilon,
-                          float *out_s,
-                          float *out_t);
+void om_batchnorm_factors(
+    float scale, float bias, float mean, float variance, float epsilon, float *out_s, float *out_t);
 
 #endif

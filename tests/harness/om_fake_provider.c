@@ -14,7 +14,7 @@ struct om_provider_plan {
   om_provider_session *session;
   const om_plan_view *view;
   const om_plan_region *regions;
-  om_tensor *tensors;     /* owned: per value, data owned where is_owned */
+  om_tensor *tensors; /* owned: per value, data owned where is_owned */
   bool *is_owned;
 };
 
@@ -75,7 +75,10 @@ static om_status plan_begin(om_ctx *ctx,
   return OM_OK;
 }
 
-static om_status claim(om_ctx *ctx, om_provider_plan *plan, uint32_t step, const char **out_reason) {
+static om_status claim(om_ctx *ctx,
+                       om_provider_plan *plan,
+                       uint32_t step,
+                       const char **out_reason) {
   om_fake_device *device = plan->session->device;
   (void)ctx;
   device->claim_count += 1;
@@ -136,8 +139,7 @@ static om_status run_step(om_ctx *ctx, om_provider_plan *plan, uint32_t index) {
     if (!tensor->data) return OM_E_OUT_OF_MEMORY;
     plan->is_owned[value] = true;
   }
-  size_t scratch_bytes =
-      step->node->op->scratch_bytes ? step->node->op->scratch_bytes(&call) : 0;
+  size_t scratch_bytes = step->node->op->scratch_bytes ? step->node->op->scratch_bytes(&call) : 0;
   call.scratch = om_new_bytes(ctx, scratch_bytes, 1);
   if (!call.scratch) return OM_E_OUT_OF_MEMORY;
   om_status st = step->node->op->run(ctx, &call);

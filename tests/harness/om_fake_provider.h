@@ -10,10 +10,10 @@ enum { OM_FAKE_MAX_TYPES = 8 };
 
 /* om_session_options.provider_options of the fake: what it does, and what was asked of it. */
 typedef struct om_fake_device {
-  const char *takes[OM_FAKE_MAX_TYPES];     /* operator types; NULL ends the list */
-  const char *refuses[OM_FAKE_MAX_TYPES];   /* types that check refuses (claim refuses the rest) */
-  bool marks_fused;                         /* every step but a region's first */
-  om_status run_status;                     /* not OM_OK: what run fails with */
+  const char *takes[OM_FAKE_MAX_TYPES];   /* operator types; NULL ends the list */
+  const char *refuses[OM_FAKE_MAX_TYPES]; /* types that check refuses (claim refuses the rest) */
+  bool marks_fused;                       /* every step but a region's first */
+  om_status run_status;                   /* not OM_OK: what run fails with */
   bool fails_to_open;
 
   size_t open_count, close_count;

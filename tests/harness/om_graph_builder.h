@@ -18,7 +18,7 @@ enum { OM_BUILD_MAX_VALUES = 16 };
 
 typedef struct om_graph_builder {
   om_error error;
-  om_allocator allocator;       /* of the model */
+  om_allocator allocator; /* of the model */
   om_graph graph;
   om_value_id inputs[OM_BUILD_MAX_VALUES];
   size_t input_count;
