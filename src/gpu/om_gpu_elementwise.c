@@ -37,7 +37,7 @@ bool om_gpu_is_elementwise(const om_gpu_dispatch *dispatch) {
 
 void om_gpu_finish_elementwise(const om_provider_session *session, om_gpu_dispatch *dispatch) {
   enum { GROUP_THREADS = 256 }; /* as the shader has it */
-  om_elementwise_params params;
+  om_elementwise_kernel_params params;
   memcpy(&params, dispatch->params, sizeof params);
   bool is_exact = session->mode == OM_MODE_EXACT;
   bool is_broadcast = dispatch->constants[0] != 0;
@@ -82,7 +82,7 @@ om_gpu_dispatch *om_gpu_add_elementwise(om_gpu_binder *b, uint32_t input) {
   om_gpu_operand to = om_gpu_write(b, 0);
   om_gpu_dispatch *d = om_gpu_add_dispatch(b, OM_SHADER_ELEMENTWISE);
   if (!d || !out || !om_shape_elems(out->rank, out->dims, &elems)) return NULL;
-  om_elementwise_params params = {.elems = (uint32_t)elems};
+  om_elementwise_kernel_params params = {.elems = (uint32_t)elems};
   memcpy(d->params, &params, sizeof params);
   d->params_bytes = sizeof params;
   d->constant_count = 1;
@@ -142,7 +142,7 @@ static bool find_run(const layout *l, int which, uint32_t *out_inner, uint32_t *
 
 /* Writes the extents and masks of a kernel that reads by them. */
 static void set_masks(om_gpu_dispatch *d, const layout *l, int main_operand) {
-  om_elementwise_params params;
+  om_elementwise_kernel_params params;
   memcpy(&params, d->params, sizeof params);
   uint32_t extents[OM_MAX_RANK] = {0};
   params.rank = l->rank;

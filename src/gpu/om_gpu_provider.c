@@ -85,8 +85,7 @@ static bool find_device(const om_gpu_device *devices,
 static const om_hal *find_backend(const char *name) {
   const om_hal *hal = NULL;
   for (size_t i = 0; (hal = om_hal_get(i)) != NULL; ++i) {
-    bool is_null = strcmp(hal->name, "null") == 0;
-    if (name ? strcmp(hal->name, name) == 0 : !is_null) return hal;
+    if (name ? strcmp(hal->name, name) == 0 : hal != &om_hal_null) return hal;
   }
   return NULL;
 }

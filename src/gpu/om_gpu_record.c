@@ -8,7 +8,8 @@
  *
  * Barriers. `ranges` holds what was read and written since the last barrier. A barrier comes
  * before a launch that reads what was written or writes what was read or written; what touches
- * none of it runs beside what is in flight. The ranges go on across recordings of one run.
+ * none of it runs beside what is in flight. A recording begins with no ranges: what is submitted
+ * before it is done first.
  */
 #include "abi/om_params.h"
 #include "gpu/om_gpu_state.h"
@@ -130,6 +131,7 @@ static om_status begin_piece(om_ctx *ctx, recorder *r) {
   region->recordings[region->recording_count++] = r->current;
   r->flops = 0;
   r->timestamp_count = 0;
+  r->range_count = 0; /* a recording begins after all that was submitted before it */
   if (region->recording_count == 1) OM_TRY(mark_time(ctx, r));
   return OM_OK;
 }
