@@ -76,23 +76,28 @@ static om_status match_norm(
   return OM_OK;
 }
 
+/* Element `i` of a constant, whose data may lie anywhere in the model file. */
+static float element(const om_tensor *tensor, size_t i) {
+  float value;
+  memcpy(&value, (const char *)tensor->data + i * sizeof value, sizeof value);
+  return value;
+}
+
 /* Weights and biases with s and t worked in. */
 static void scale_weights(const match *m, float *weights, float *biases) {
-  const float *old_weights = m->weights->data;
-  const float *old_biases = m->bias ? m->bias->data : NULL;
-  const float *scale = m->params[0]->data, *bias = m->params[1]->data;
-  const float *mean = m->params[2]->data, *variance = m->params[3]->data;
+  const om_tensor *const *p = m->params;
   size_t rows_per_group = m->outer * m->group_channels / m->channels;
   for (size_t c = 0; c < m->channels; ++c) {
     float s, t;
-    om_batchnorm_factors(scale[c], bias[c], mean[c], variance[c], m->epsilon, &s, &t);
-    float scaled = old_biases ? old_biases[c] * s : 0.0f;
-    biases[c] = old_biases ? scaled + t : t;
+    om_batchnorm_factors(
+        element(p[0], c), element(p[1], c), element(p[2], c), element(p[3], c), m->epsilon, &s, &t);
+    float scaled = m->bias ? element(m->bias, c) * s : 0.0f;
+    biases[c] = m->bias ? scaled + t : t;
     /* The blocks of this channel: one for Conv, one per input channel of the group otherwise. */
     size_t first_row = c / m->group_channels * rows_per_group;
     for (size_t row = first_row; row < first_row + rows_per_group; ++row) {
       size_t at = (row * m->group_channels + c % m->group_channels) * m->inner;
-      for (size_t i = 0; i < m->inner; ++i) weights[at + i] = old_weights[at + i] * s;
+      for (size_t i = 0; i < m->inner; ++i) weights[at + i] = element(m->weights, at + i) * s;
     }
   }
 }

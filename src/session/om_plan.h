@@ -20,7 +20,7 @@
 
 /* What a plan is made from: lent by the session for as long as the plan lives. */
 typedef struct om_plan_source {
-  const om_graph *graph;
+  om_graph *graph; /* only constants' places change: om_constants.h */
   om_mode mode;
   const om_provider *provider; /* NULL: the CPU alone */
   om_provider_session *provider_session;
@@ -114,6 +114,9 @@ om_status om_plan_create(om_ctx *ctx,
                          om_plan **out_plan);
 
 void om_plan_destroy(om_ctx *ctx, om_plan *plan);
+
+/* Lets the CPU read the constants of a node: plan->tensors has their aligned places. */
+om_status om_plan_align_constants(om_ctx *ctx, om_plan *plan, const om_node *node);
 
 bool om_plan_fits(const om_plan *plan, const om_tensor *inputs);
 

@@ -4,6 +4,7 @@
  * node whose operands are all known is computed at once: that is how the shape arithmetic of
  * exporters vanishes. Nodes are then walked backwards to find what nobody reads any more.
  */
+#include "session/om_constants.h"
 #include "session/om_plan.h"
 
 /* The operands of each node as pointers into plan->tensors. Output 0 is always given: kernels may
@@ -47,6 +48,16 @@ static void mark_outputs_open(om_plan *plan, const om_node *node) {
   }
 }
 
+om_status om_plan_align_constants(om_ctx *ctx, om_plan *plan, const om_node *node) {
+  OM_TRY(om_constants_align(ctx, plan->source.graph, node));
+  for (uint32_t i = 0; i < node->input_count; ++i) {
+    om_value_id value = node->inputs[i];
+    if (value == OM_NO_VALUE || !plan->source.graph->values[value].constant) continue;
+    plan->tensors[value].data = plan->source.graph->values[value].constant->data;
+  }
+  return OM_OK;
+}
+
 static om_status settle(om_ctx *ctx, om_plan *plan, om_node_id id, om_fold_budget *budget) {
   const om_node *node = &plan->source.graph->nodes[id];
   om_op_call *call = &plan->calls[id];
@@ -64,6 +75,7 @@ static om_status settle(om_ctx *ctx, om_plan *plan, om_node_id id, om_fold_budge
     return OM_OK;
   }
   if (om_call_is_foldable(call)) {
+    OM_TRY(om_plan_align_constants(ctx, plan, node));
     OM_TRY(om_call_fold(ctx, call, &plan->pool, budget, &is_folded));
     if (is_folded) plan->fates[id] = OM_FATE_FOLDED;
   }

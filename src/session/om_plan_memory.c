@@ -104,6 +104,10 @@ om_status om_plan_place(om_ctx *ctx, om_plan *plan) {
   plan->outputs = OM_POOL_NEW(ctx, &plan->pool, om_plan_output, graph->output_count);
   if (!plan->placed || !plan->outputs) return OM_E_OUT_OF_MEMORY;
   OM_TRY(prepare_dynamic(ctx, plan));
+  for (size_t s = 0; s < plan->step_count; ++s) {
+    if (plan->steps[s].is_accepted) continue;
+    OM_TRY(om_plan_align_constants(ctx, plan, plan->view_steps[s].node));
+  }
 
   OM_GO_NEW(l.blocks, most);
   OM_GO_NEW(l.offsets, most);

@@ -1,4 +1,5 @@
 /* From the model's graph to the session's: extra outputs, operators, folding, rewrites. */
+#include "session/om_constants.h"
 #include "session/om_report.h"
 #include "session/om_session.h"
 
@@ -118,6 +119,7 @@ static om_status fold_node(om_ctx *ctx, om_session *session, folder *f, om_node_
   const om_node *node = &graph->nodes[id];
   bool is_done = false;
   if (node->op->is_random || !has_known_inputs(graph, node)) return OM_OK;
+  OM_TRY(om_constants_align(ctx, graph, node));
   om_op_call call = make_call(f, session, node);
   om_status st = om_call_infer(ctx, &call);
   if (st == OM_E_OUT_OF_MEMORY) return st;
