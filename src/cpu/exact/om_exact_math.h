@@ -62,8 +62,11 @@ static inline float om_native_sqrt(float x) {
 #  define OM_FAST            (OM_EXACT == 0)
 #  define OM_NATIVE_DIVISION OM_FAST
 #  define om_bits(x)         floatBitsToUint(x)
-#  define om_float(u)        uintBitsToFloat(u)
 #  define om_native_sqrt(x)  sqrt(x)
+/* A function, so that a NaN's bits are no constant: WGSL refuses a constant NaN. */
+float om_float(uint u) {
+  return uintBitsToFloat(u);
+}
 #endif
 
 #define OM_SIGN_BIT      0x80000000u
