@@ -22,19 +22,6 @@ void om_copy_type_and_shape(const om_tensor *source, om_tensor *target) {
   memcpy(target->dims, source->dims, sizeof target->dims);
 }
 
-om_status om_check_axis(om_ctx *ctx, int64_t axis, uint32_t rank, uint32_t *out_axis) {
-  int64_t from_start = axis < 0 ? axis + (int64_t)rank : axis;
-  if (axis >= -(int64_t)rank && from_start < (int64_t)rank) {
-    *out_axis = (uint32_t)from_start;
-    return OM_OK;
-  }
-  return OM_FAIL(ctx,
-                 OM_E_INVALID_MODEL,
-                 "Axis %lld is out of range for a tensor of rank %u.",
-                 (long long)axis,
-                 rank);
-}
-
 om_status om_check_divisor(om_ctx *ctx, const om_tensor *divisor, const om_tensor *result) {
   size_t elems = 0;
   size_t result_elems = 0;

@@ -11,9 +11,6 @@ om_status om_check_same_dtype(om_ctx *ctx, const om_op_call *call);
 /* Sets dtype, rank and dims from another tensor. */
 void om_copy_type_and_shape(const om_tensor *source, om_tensor *target);
 
-/* An axis counted from the end where it is negative; OM_E_INVALID_MODEL names axis and rank. */
-om_status om_check_axis(om_ctx *ctx, int64_t axis, uint32_t rank, uint32_t *out_axis);
-
 /* OM_E_INVALID_INPUT if an integer divisor that is used has a 0. */
 om_status om_check_divisor(om_ctx *ctx, const om_tensor *divisor, const om_tensor *result);
 

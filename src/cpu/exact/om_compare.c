@@ -68,7 +68,7 @@ om_elementwise_fn om_compare_kernel(om_comparison comparison, om_dtype dtype) {
     const type *xs = in[0];                                                                      \
     uint8_t *zs = out;                                                                           \
     (void)arg;                                                                                   \
-    for (size_t i = 0; i < count; ++i) zs[i] = isnan(xs[i]) ? 1 : 0;                             \
+    for (size_t i = 0; i < count; ++i) zs[i] = (uint8_t)(isnan(xs[i]) != 0);                     \
   }                                                                                              \
   static void is_inf_##suffix(const void *const *in, void *out, size_t count, const void *arg) { \
     const type *xs = in[0];                                                                      \
@@ -76,7 +76,7 @@ om_elementwise_fn om_compare_kernel(om_comparison comparison, om_dtype dtype) {
     const bool *counts = arg;                                                                    \
     for (size_t i = 0; i < count; ++i) {                                                         \
       bool is_counted = xs[i] > 0 ? counts[0] : counts[1];                                       \
-      zs[i] = isinf(xs[i]) && is_counted ? 1 : 0;                                                \
+      zs[i] = (uint8_t)(isinf(xs[i]) != 0 && is_counted);                                        \
     }                                                                                            \
   }
 OM_CLASSIFY(float, f32)
