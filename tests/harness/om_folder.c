@@ -3,12 +3,9 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "onnx/om_tensor_proto.h"
-
-enum { PATH_BYTES = 512 };
 
 bool om_path_exists(const char *path) {
   return access(path, F_OK) == 0;
@@ -34,14 +31,15 @@ static om_status read_tensor(om_ctx *ctx, om_folder *folder, const char *path, o
 }
 
 static om_status read_inputs(om_ctx *ctx, om_folder *folder, const char *path, om_folder_set *set) {
-  char file[PATH_BYTES];
+  const char *file = NULL;
   size_t count = folder->info->input_count;
   set->inputs = OM_POOL_NEW(ctx, &folder->pool, om_named_tensor, count);
   if (!set->inputs) return OM_E_OUT_OF_MEMORY;
   /* Files past the last input stand for inputs that have initializers: they must be readable. */
   for (size_t i = 0;; ++i) {
     om_tensor tensor;
-    (void)snprintf(file, sizeof file, "%s/input_%zu.pb", path, i);
+    file = om_pool_format(ctx, &folder->pool, "%s/input_%zu.pb", path, i);
+    if (!file) return OM_E_OUT_OF_MEMORY;
     if (!om_path_exists(file)) break;
     OM_TRY(read_tensor(ctx, folder, file, &tensor));
     if (i >= count) continue;
@@ -52,12 +50,13 @@ static om_status read_inputs(om_ctx *ctx, om_folder *folder, const char *path, o
 }
 
 static om_status read_set(om_ctx *ctx, om_folder *folder, const char *path, om_folder_set *set) {
-  char file[PATH_BYTES];
+  const char *file = NULL;
   OM_TRY(read_inputs(ctx, folder, path, set));
   set->expected = OM_POOL_NEW(ctx, &folder->pool, om_tensor *, folder->info->output_count);
   if (!set->expected) return OM_E_OUT_OF_MEMORY;
   for (size_t i = 0; i < folder->info->output_count; ++i) {
-    (void)snprintf(file, sizeof file, "%s/output_%zu.pb", path, i);
+    file = om_pool_format(ctx, &folder->pool, "%s/output_%zu.pb", path, i);
+    if (!file) return OM_E_OUT_OF_MEMORY;
     if (!om_path_exists(file)) continue;
     set->expected[i] = OM_POOL_NEW(ctx, &folder->pool, om_tensor, 1);
     if (!set->expected[i]) return OM_E_OUT_OF_MEMORY;
@@ -71,13 +70,15 @@ om_status om_folder_open(om_ctx *ctx,
                          const om_model_options *options,
                          om_folder *out_folder) {
   om_status st = OM_OK;
-  char file[PATH_BYTES];
+  const char *file = NULL;
   om_folder folder = {0};
-  (void)snprintf(file, sizeof file, "%s/model.onnx", path);
+  file = om_pool_format(ctx, &folder.pool, "%s/model.onnx", path);
+  if (!file) OM_GO(OM_E_OUT_OF_MEMORY);
   OM_GO(om_model_load_file(file, options, &folder.model, ctx->error));
   folder.info = om_model_get_info(folder.model);
   for (size_t i = 0; i < OM_FOLDER_SETS; ++i) {
-    (void)snprintf(file, sizeof file, "%s/test_data_set_%zu", path, i);
+    file = om_pool_format(ctx, &folder.pool, "%s/test_data_set_%zu", path, i);
+    if (!file) OM_GO(OM_E_OUT_OF_MEMORY);
     if (!om_path_exists(file)) break;
     OM_GO(read_set(ctx, &folder, file, &folder.sets[i]));
     folder.set_count = i + 1;
