@@ -4,7 +4,7 @@
 
 #include "abi/om_params.h"
 
-OM_PARAMS_BEGIN(concat)
+OM_PARAMS_BEGIN(concat_rows)
 OM_UINT(rows)                      /* the product of the extents before the axis */
 OM_UINT(row_words)                 /* of the result */
 OM_UINT(begin)                     /* of the first input in the result's row */
@@ -13,6 +13,6 @@ OM_UINT(width_0)                   /* row of each input; 0: unused */
 OM_UINT(width_1)
 OM_UINT(width_2)
 OM_UINT(width_3)
-OM_PARAMS_END(concat)
+OM_PARAMS_END(concat_rows)
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "abi/om_params.h"
 
-OM_PARAMS_BEGIN(pad)
+OM_PARAMS_BEGIN(pad_words)
 OM_UINT(elems)                     /* of the result */
 OM_UINT(rank)
 OM_UINT(value)                     /* its bits */
@@ -32,6 +32,6 @@ OM_INT(before_4)
 OM_INT(before_5)
 OM_INT(before_6)
 OM_INT(before_7)
-OM_PARAMS_END(pad)
+OM_PARAMS_END(pad_words)
 
 #endif
