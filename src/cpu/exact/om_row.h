@@ -12,8 +12,8 @@ typedef struct om_rows {
   om_dtype dtype;
   uint32_t kept_rank;
   uint32_t reduced_rank;
-  size_t kept_extents[OM_MAX_RANK];     /* outermost first */
-  size_t kept_strides[OM_MAX_RANK];     /* elements */
+  size_t kept_extents[OM_MAX_RANK]; /* outermost first */
+  size_t kept_strides[OM_MAX_RANK]; /* elements */
   size_t reduced_extents[OM_MAX_RANK];
   size_t reduced_strides[OM_MAX_RANK];
   size_t row_count;
@@ -22,8 +22,8 @@ typedef struct om_rows {
 
 typedef struct om_row {
   const om_rows *rows;
-  const void *data;      /* of the tensor */
-  size_t offset;         /* of the row's first element, in elements */
+  const void *data; /* of the tensor */
+  size_t offset;    /* of the row's first element, in elements */
 } om_row;
 
 /* bit d of reduced_axes: axis d is reduced. */
@@ -53,7 +53,7 @@ typedef enum om_row_term {
 } om_row_term;
 
 float om_row_fold(const om_row *row, om_row_term term, float c);
-float om_row_largest(const om_row *row);   /* NaN wins; -infinity for an empty row */
+float om_row_largest(const om_row *row); /* NaN wins; -infinity for an empty row */
 float om_row_smallest(const om_row *row);
 
 /* How many rows a piece of a parallel loop takes. */
