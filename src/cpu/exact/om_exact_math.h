@@ -26,6 +26,7 @@ typedef unsigned int uint;
 #  define OM_STRUCT struct
 #  define OM_PRECISE
 #  define OM_ALWAYS_PRECISE
+#  define OM_REAL(x)     ((float)(x))
 #  define OM_TO_INT(x)   ((int)(x))
 #  define OM_TO_UINT(x)  ((uint)(x))
 #  define OM_TO_FLOAT(x) ((float)(x))
@@ -54,14 +55,18 @@ static inline float om_native_sqrt(float x) {
 #    define OM_PRECISE precise
 #  endif
 #  define OM_ALWAYS_PRECISE  precise /* in fast variants too: its rounding is its point */
+#  define OM_REAL(x)         x
 #  define OM_TO_INT(x)       int(x)
 #  define OM_TO_UINT(x)      uint(x)
 #  define OM_TO_FLOAT(x)     float(x)
 #  define OM_FAST            (OM_EXACT == 0)
 #  define OM_NATIVE_DIVISION OM_FAST
 #  define om_bits(x)         floatBitsToUint(x)
-#  define om_float(u)        uintBitsToFloat(u)
 #  define om_native_sqrt(x)  sqrt(x)
+/* A function, so that a NaN's bits are no constant: WGSL refuses a constant NaN. */
+float om_float(uint u) {
+  return uintBitsToFloat(u);
+}
 #endif
 
 #define OM_SIGN_BIT      0x80000000u
@@ -292,7 +297,7 @@ OM_FN float om_exp(float x) {
 #endif
 }
 
-OM_FN float om_log(float x) {
+OM_FN float om_ln(float x) {
 #if OM_FAST
   return log(x);
 #else
@@ -334,7 +339,7 @@ OM_FN float om_log(float x) {
 OM_FN float om_expm1(float x) {
   OM_ALWAYS_PRECISE float u = om_exp(x);
   OM_ALWAYS_PRECISE float d = u - 1.0f;
-  OM_PRECISE float r = d * om_div(x, om_log(u));
+  OM_PRECISE float r = d * om_div(x, om_ln(u));
   bool is_tiny = u == 1.0f;
   bool is_far = d == -1.0f || u > 1.0e30f;
   return is_tiny ? om_ftz(x) : (is_far || om_is_nan(x) ? d : r);
@@ -343,9 +348,9 @@ OM_FN float om_expm1(float x) {
 OM_FN float om_log1p(float x) {
   OM_ALWAYS_PRECISE float u = x + 1.0f;
   OM_ALWAYS_PRECISE float d = u - 1.0f;
-  OM_PRECISE float r = om_log(u) * om_div(x, d);
+  OM_PRECISE float r = om_ln(u) * om_div(x, d);
   bool is_tiny = d == 0.0f;
-  return is_tiny ? om_ftz(x) : (u > 1.0e30f || u == 0.0f || om_is_nan(x) ? om_log(u) : r);
+  return is_tiny ? om_ftz(x) : (u > 1.0e30f || u == 0.0f || om_is_nan(x) ? om_ln(u) : r);
 }
 
 /* ---- Functions made of the exponential ---- */
@@ -354,6 +359,13 @@ OM_FN float om_sigmoid(float x) {
   OM_PRECISE float e = om_exp(om_neg(x));
   OM_PRECISE float d = 1.0f + e;
   return om_div(1.0f, d);
+}
+
+/* log(1 + exp(x)). */
+OM_FN float om_softplus(float x) {
+  OM_PRECISE float e = om_exp(om_neg(om_abs(x)));
+  OM_PRECISE float sum = om_max(x, 0.0f) + om_log1p(e);
+  return sum;
 }
 
 OM_FN float om_tanh(float x) {
