@@ -178,7 +178,7 @@ static inline om_hal_binding hf_bind(om_hal_buffer *buffer, uint64_t offset, uin
 }
 
 typedef struct hf_params { /* as the elementwise kernel has them, the chain's behind its own */
-  om_elementwise_params own;
+  om_elementwise_kernel_params own;
   om_chain_params chain;
 } hf_params;
 
