@@ -294,5 +294,11 @@ om_status om_gpu_compile(om_ctx *ctx,
     ++plan->region_count;
     OM_TRY(compile_region(ctx, plan, &regions[i], &plan->regions[i], step_is_fused));
   }
-  return make_kernels(ctx, plan);
+  OM_TRY(make_kernels(ctx, plan));
+  /* The arena holds the largest region from the start: were it to grow between two regions of a
+   * run, the next run would record again what is recorded. */
+  for (size_t i = 0; i < region_count; ++i) {
+    OM_TRY(om_gpu_arena_fit(ctx, plan->session, &plan->regions[i]));
+  }
+  return OM_OK;
 }
