@@ -206,7 +206,7 @@ void pixel_positions(uint pixel, out ivec4 y, out ivec4 x) {
 }
 
 #if OM_EXACT
-#define MULTIPLY(sum, a, b) sum = sum + (a) * (b);
+#define MULTIPLY(sum, a, b) sum = sum + vec4(a) * b;
 #else
 #define MULTIPLY(sum, a, b) sum = fma(vec4(a), b, sum);
 #endif
@@ -299,8 +299,14 @@ void main() {
   precise vec4 group_2 = vec4(0.0);
   precise vec4 group_3 = vec4(0.0);
 #endif
-  uint block = 0u;
-  for (uint first = first_term; first < last_term; first += uint(BK)) {
+  // The loop's bound comes from the parameters alone, so that the barriers are in uniform flow.
+#ifdef SPLIT
+  uint block_count = uint(GROUP_BLOCKS);
+#else
+  uint block_count = (P.w_rows + uint(BK - 1)) / uint(BK);
+#endif
+  for (uint block = 0u; block < block_count; ++block) {
+    uint first = first_term + block * uint(BK);
     for (uint i = 0u; i < uint(A_ROWS); ++i) {
       tile[(a_row + i * uint(B_COLUMNS)) * uint(A_COLUMNS) + a_column] = next_a[i];
     }
@@ -323,18 +329,19 @@ void main() {
     OM_PRECISE vec4 block_3 = vec4(0.0);
     if (following <= last_term) {
       for (uint k = 0u; k < uint(BK); ++k) TERM(k)
-    } else {
+    } else if (first < last_term) {
       for (uint k = 0u; k < last_term - first; ++k) TERM(k)
     }
 #if OM_EXACT
+    bool exists = first < last_term;
     bool starts = block % uint(GROUP_BLOCKS) == 0u;
-    bool ends = block % uint(GROUP_BLOCKS) == uint(GROUP_BLOCKS - 1) || following >= last_term;
+    bool ends = exists && (block % uint(GROUP_BLOCKS) == uint(GROUP_BLOCKS - 1) || following >= last_term);
     if (starts) {
       group_0 = block_0;
       group_1 = block_1;
       group_2 = block_2;
       group_3 = block_3;
-    } else {
+    } else if (exists) {
       group_0 = group_0 + block_0;
       group_1 = group_1 + block_1;
       group_2 = group_2 + block_2;
@@ -357,7 +364,6 @@ void main() {
     total_2 += block_2;
     total_3 += block_3;
 #endif
-    ++block;
     barrier();
   }
   tile[(row * 4u + 0u) * uint(B_COLUMNS) + column] = total_0;
