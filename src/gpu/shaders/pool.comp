@@ -13,7 +13,7 @@
 #define CHAIN_BASE 0
 #define CHAIN_BINDING 2
 #include "common/om_shader.glsl"
-#include "abi/pool_params.h"
+#include "abi/pool_window_params.h"
 #include "common/chain.glsl"
 
 #define GROUP 128

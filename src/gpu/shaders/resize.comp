@@ -12,7 +12,7 @@
 #define CHAIN_BASE 2
 #define CHAIN_BINDING 4
 #include "common/om_shader.glsl"
-#include "abi/resize_params.h"
+#include "abi/resize_table_params.h"
 #include "common/chain.glsl"
 
 #define GROUP 128
