@@ -177,6 +177,27 @@ static void returns_extra_outputs(void **state) {
   om_session_destroy(session);
 }
 
+/* Subnormals count as zero in a run, and the caller's float environment comes back. */
+static void flushes_subnormals_and_gives_the_state_back(void **state) {
+  fixture *f = *state;
+  om_named_tensor output = {"z", {0}};
+  const uint32_t subnormal = 0x00012345;
+  volatile float small;
+  for (int i = 0; i < 4; ++i) {
+    f->x[i] = -100.0f;
+    memcpy(&f->y[i], &subnormal, sizeof subnormal);
+  }
+  assert_int_equal(run(f, 1, &output, 1), OM_OK);
+  for (int i = 0; i < 4; ++i) {
+    uint32_t bits;
+    memcpy(&bits, (float *)output.tensor.data + i, sizeof bits);
+    assert_int_equal(bits, 0);
+  }
+  small = f->y[0];
+  small = small + small;
+  assert_true(small != 0.0f);
+}
+
 /* ---- Refusals ---- */
 
 typedef struct refusal {
@@ -405,6 +426,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(gives_one_value_several_times, setup, teardown),
       cmocka_unit_test_setup_teardown(gives_constants_and_inputs_as_outputs, setup, teardown),
       cmocka_unit_test_setup_teardown(returns_extra_outputs, setup, teardown),
+      cmocka_unit_test_setup_teardown(flushes_subnormals_and_gives_the_state_back, setup, teardown),
       cmocka_unit_test_setup_teardown(refuses_wrong_inputs, setup, teardown),
       cmocka_unit_test_setup_teardown(refuses_wrong_outputs, setup, teardown),
       cmocka_unit_test_setup_teardown(refuses_wrong_options, setup, teardown),
