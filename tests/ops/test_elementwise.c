@@ -105,8 +105,8 @@ static const om_op_case integer_cases[] = {
     {.name = "i16", .inputs = {"i16 9", "i16 9 = 1 -3 2"}, .declined = "int16"},
     {.name = "i32", .inputs = {"i32 9x2", "i32 9x1 = 4 -1 3"}, .declined = "int32"},
     {.name = "i64", .inputs = {"i64 9", "i64 1 = -2"}, .declined = "int64"},
-    {.name = "u8", .inputs = {"u8 4", "u8 4 = 1 2 3 1"}, .declined = "uint8"},
-    {.name = "u32", .inputs = {"u32 4", "u32 4 = 1 2 3 1"}, .declined = "uint32"},
+    {.name = "u8", .inputs = {"u8 4 = 5 6 7 8", "u8 4 = 1 2 3 1"}, .declined = "uint8"},
+    {.name = "u32", .inputs = {"u32 4 = 5 6 7 8", "u32 4 = 1 2 3 1"}, .declined = "uint32"},
 };
 
 static const om_op_case many_cases[] = {
@@ -220,15 +220,16 @@ static const om_op_case unsigned_cases[] = {
 
 static const om_op_suite suites[] = {
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-#define IS_CANCELLING(number) ((number) == OM_ELEMENTWISE_Gelu || (number) == OM_ELEMENTWISE_GeluTanh)
-#define OM_UNARY(number, type, name, opset, scalar_count, expression)                  \
-  {.op_type = (opset) == 0 ? "Gelu" : #type,                                           \
-   .cases = (opset) > 21            ? newest_cases                                     \
-            : IS_CANCELLING(number) ? cancelling_cases                                 \
-                                    : unary_cases,                                     \
-   .case_count = (opset) > 21            ? COUNT(newest_cases)                         \
-                 : IS_CANCELLING(number) ? COUNT(cancelling_cases)                     \
-                                         : COUNT(unary_cases),                         \
+#define IS_CANCELLING(number) \
+  ((number) == OM_ELEMENTWISE_Gelu || (number) == OM_ELEMENTWISE_GeluTanh)
+#define OM_UNARY(number, type, name, opset, scalar_count, expression) \
+  {.op_type = (opset) == 0 ? "Gelu" : #type,                          \
+   .cases = (opset) > 21            ? newest_cases                    \
+            : IS_CANCELLING(number) ? cancelling_cases                \
+                                    : unary_cases,                    \
+   .case_count = (opset) > 21            ? COUNT(newest_cases)        \
+                 : IS_CANCELLING(number) ? COUNT(cancelling_cases)    \
+                                         : COUNT(unary_cases),        \
    .reference = reference},
 #define OM_BINARY(number, type, name, opset, expression) \
   OM_OP_SUITE(#type, binary_cases, reference),
