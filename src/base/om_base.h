@@ -44,7 +44,7 @@ om_status om_fail(om_ctx *ctx, om_status status, const char *file, int line, con
     OM_PRINTF(5, 6);
 
 /* Puts "<what> '<name>': " in front of the recorded message: who, added once by the caller that
- * knows the name. */
+ * knows the name. The ": " is added unless the text ends with a space. */
 void om_error_prefix(om_ctx *ctx, const char *fmt, ...) OM_PRINTF(2, 3);
 
 /* Forgets the recorded error: for code that recovers from a failure. */

@@ -35,15 +35,22 @@ typedef struct om_op_call {
 } om_op_call;
 
 typedef struct om_op {
-  const char *domain;
-  const char *type;
-  int32_t first_opset;               /* the entry holds for opsets first..last */
+  union {
+    struct {
+      const char *domain;
+      const char *type;
+      int32_t first_opset;           /* the entry holds for opsets first..last */
+    };
+    om_operator_info info;           /* the same three, as the public header lends them */
+  };
   int32_t last_opset;                /* 0: up to the newest */
   uint8_t min_inputs, max_inputs;    /* UINT8_MAX: any number */
   uint8_t min_outputs, max_outputs;
   om_dtype_set dtypes;               /* of input 0 (for the operators without inputs: 0) */
   size_t params_bytes;
   bool is_random;                    /* never folded, never merged */
+  bool reads_shapes_only;            /* run looks at its inputs' types and shapes, never at their
+                                        data, which may be NULL: Shape, Size */
 
   /* Reads the attributes into params (zeroed); NULL: the operator has none. OM_E_INVALID_MODEL
    * names the attribute and the value. */

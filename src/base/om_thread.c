@@ -1,0 +1,150 @@
+/* Threads: the parallel loop, the float environment, the lock, the clock. */
+#include "base/om_thread.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(_OPENMP)
+#  include <omp.h>
+#endif
+#if defined(__SSE2__)
+#  include <emmintrin.h>
+#endif
+
+/* The processor's float control word: MXCSR or FPCR. Where it has none that we know, exact mode
+ * holds for runs in which no subnormal arises. */
+static uint64_t float_control_get(void) {
+#if defined(__SSE2__)
+  return _mm_getcsr();
+#elif defined(__aarch64__)
+  uint64_t value;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(value));
+  return value;
+#else
+  return 0;
+#endif
+}
+
+static void float_control_set(uint64_t value) {
+#if defined(__SSE2__)
+  _mm_setcsr((unsigned)value);
+#elif defined(__aarch64__)
+  __asm__ volatile("msr fpcr, %0" : : "r"(value) : "memory");
+#else
+  (void)value;
+#endif
+}
+
+uint64_t om_flush_subnormals_begin(void) {
+  uint64_t state = float_control_get();
+#if defined(__SSE2__)
+  float_control_set(state | 0x8040); /* FTZ: results, DAZ: operands */
+#elif defined(__aarch64__)
+  float_control_set(state | (uint64_t)1 << 24); /* FZ: both */
+#endif
+  return state;
+}
+
+void om_flush_subnormals_end(uint64_t state) {
+  float_control_set(state);
+}
+
+typedef struct loop {
+  om_range_fn fn;
+  void *arg;
+  size_t count;
+  size_t grain;
+  size_t piece_count;
+  uint64_t float_control; /* the caller's */
+} loop;
+
+static void run_piece(const loop *l, size_t piece) {
+  size_t begin = piece * l->grain;
+  size_t end = l->count - begin > l->grain ? begin + l->grain : l->count;
+  l->fn(l->arg, begin, end);
+}
+
+#if defined(_OPENMP)
+static void run_parallel(const loop *l, uint32_t thread_count) {
+  long long piece_count = (long long)l->piece_count;
+#  pragma omp parallel num_threads((int)thread_count)
+  {
+    uint64_t own = float_control_get();
+    float_control_set(l->float_control);
+#  pragma omp for schedule(dynamic)
+    for (long long i = 0; i < piece_count; ++i) run_piece(l, (size_t)i);
+    float_control_set(own);
+  }
+}
+#endif
+
+void om_parallel_for(om_ctx *ctx, size_t count, size_t grain, om_range_fn fn, void *arg) {
+  if (count == 0) return;
+  loop l = {.fn = fn,
+            .arg = arg,
+            .count = count,
+            .grain = grain,
+            .piece_count = (count - 1) / grain + 1,
+            .float_control = float_control_get()};
+#if defined(_OPENMP)
+  size_t threads = ctx->thread_count < l.piece_count ? ctx->thread_count : l.piece_count;
+  if (threads > 1) {
+    run_parallel(&l, (uint32_t)threads);
+    return;
+  }
+#else
+  (void)ctx;
+#endif
+  for (size_t i = 0; i < l.piece_count; ++i) run_piece(&l, i);
+}
+
+uint32_t om_core_count(void) {
+#if defined(__linux__)
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) {
+    return (uint32_t)CPU_COUNT(&set);
+  }
+#endif
+  long count = sysconf(_SC_NPROCESSORS_ONLN);
+  return count > 0 ? (uint32_t)count : 1;
+}
+
+struct om_mutex {
+  pthread_mutex_t lock;
+};
+
+om_status om_mutex_create(om_ctx *ctx, om_mutex **out_mutex) {
+  om_status st = OM_OK;
+  om_mutex *mutex = NULL;
+  *out_mutex = NULL;
+  OM_GO_NEW(mutex, 1);
+  int result = pthread_mutex_init(&mutex->lock, NULL);
+  if (result != 0) OM_GO(OM_FAIL(ctx, OM_E_OUT_OF_MEMORY, "No lock could be made (%d).", result));
+  *out_mutex = mutex;
+  mutex = NULL;
+done:
+  om_delete(ctx, mutex);
+  return st;
+}
+
+void om_mutex_destroy(om_ctx *ctx, om_mutex *mutex) {
+  if (!mutex) return;
+  (void)pthread_mutex_destroy(&mutex->lock);
+  om_delete(ctx, mutex);
+}
+
+void om_mutex_lock(om_mutex *mutex) {
+  (void)pthread_mutex_lock(&mutex->lock);
+}
+
+void om_mutex_unlock(om_mutex *mutex) {
+  (void)pthread_mutex_unlock(&mutex->lock);
+}
+
+uint64_t om_now_ns(void) {
+  struct timespec now;
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}

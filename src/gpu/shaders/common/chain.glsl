@@ -1,0 +1,129 @@
+// A chain: up to 8 elementwise operations on a value before it is stored.
+//
+//     #define OM_CHAIN                  before abi/<family>_params.h
+//     #define CHAIN_BASE    2           the kernel's own specialization constants
+//     #define CHAIN_BINDING 3           its own storage buffers
+//     #include "common/chain.glsl"
+//     ... output_data[element] = chain_apply(value, element);
+//
+// `element` is the index of the value in its tensor, dense row-major. An item is a
+// specialization constant: op | source << 8 | operand << 12 | swapped << 14 | first scalar << 16,
+// with the numbers of om_gpu_op.h and ops/elementwise.def; an item of 0 is none, and after
+// specialization it costs nothing.
+#ifndef OM_CHAIN_GLSL
+#define OM_CHAIN_GLSL
+
+#ifndef OM_CHAIN
+#  error "OM_CHAIN must be defined before the parameter block"
+#endif
+
+layout(constant_id = CHAIN_BASE + 0) const uint CHAIN_ITEM_0 = 0;
+layout(constant_id = CHAIN_BASE + 1) const uint CHAIN_ITEM_1 = 0;
+layout(constant_id = CHAIN_BASE + 2) const uint CHAIN_ITEM_2 = 0;
+layout(constant_id = CHAIN_BASE + 3) const uint CHAIN_ITEM_3 = 0;
+layout(constant_id = CHAIN_BASE + 4) const uint CHAIN_ITEM_4 = 0;
+layout(constant_id = CHAIN_BASE + 5) const uint CHAIN_ITEM_5 = 0;
+layout(constant_id = CHAIN_BASE + 6) const uint CHAIN_ITEM_6 = 0;
+layout(constant_id = CHAIN_BASE + 7) const uint CHAIN_ITEM_7 = 0;
+
+layout(set = 0, binding = CHAIN_BINDING, std430) readonly buffer ChainOperand0 {
+  float chain_operand_0[];
+};
+layout(set = 0, binding = CHAIN_BINDING + 1, std430) readonly buffer ChainOperand1 {
+  float chain_operand_1[];
+};
+
+const uint CHAIN_SAVE = 250u;
+const uint CHAIN_SCALAR = 1u;
+const uint CHAIN_VECTOR = 2u;
+const uint CHAIN_TENSOR = 3u;
+const uint CHAIN_SAVED = 4u;
+const uint CHAIN_BROADCAST = 5u;
+
+float chain_scalar(uint index) {
+  switch (index) {
+    case 0u: return P.chain_scalar_0;
+    case 1u: return P.chain_scalar_1;
+    case 2u: return P.chain_scalar_2;
+    case 3u: return P.chain_scalar_3;
+    case 4u: return P.chain_scalar_4;
+    case 5u: return P.chain_scalar_5;
+    case 6u: return P.chain_scalar_6;
+    default: return P.chain_scalar_7;
+  }
+}
+
+float chain_operate(uint op, float x, float y, float p, float q) {
+  OM_PRECISE float result = x;
+  switch (op) {
+#define OM_UNARY(number, type, name, opset, scalar_count, expression) \
+    case uint(number): result = expression; break;
+#define OM_BINARY(number, type, name, opset, expression) \
+    case uint(number): result = expression; break;
+#include "ops/elementwise.def"
+#undef OM_UNARY
+#undef OM_BINARY
+    default: break;
+  }
+  return result;
+}
+
+float chain_step(uint item, float value, float saved, uint element, uint broadcast_element) {
+  uint source = (item >> 8u) & 15u;
+  uint first_scalar = (item >> 16u) & 7u;
+  float other = saved;
+  if (source == CHAIN_SCALAR) {
+    other = chain_scalar(first_scalar);
+  } else if (source != CHAIN_SAVED && source != 0u) {
+    uint index = element;
+    if (source == CHAIN_VECTOR) index = (element / P.chain_inner) % P.chain_channels;
+    if (source == CHAIN_BROADCAST) index = broadcast_element;
+    if (((item >> 12u) & 3u) == 0u) {
+      other = chain_operand_0[index];
+    } else {
+      other = chain_operand_1[index];
+    }
+  }
+  float p = 0.0;
+  float q = 0.0;
+  if (source == 0u) {
+    p = chain_scalar(first_scalar);
+    q = chain_scalar(first_scalar + 1u);
+  }
+  bool is_swapped = ((item >> 14u) & 1u) != 0u;
+  float x = is_swapped ? other : value;
+  float y = is_swapped ? value : other;
+  return chain_operate(item & 255u, x, y, p, q);
+}
+
+#define CHAIN_DO(constant)                                               \
+  item = constant;                                                       \
+  if (item != 0u) {                                                      \
+    if ((item & 255u) == CHAIN_SAVE) {                                   \
+      saved = value;                                                     \
+    } else {                                                             \
+      value = chain_step(item, value, saved, element, broadcast_element); \
+    }                                                                    \
+  }
+
+// The elementwise kernel's form: its first item may read at an index of its own.
+float chain_apply_broadcast(float first, uint element, uint broadcast_element) {
+  float value = first;
+  float saved = 0.0;
+  uint item = 0u;
+  CHAIN_DO(CHAIN_ITEM_0)
+  CHAIN_DO(CHAIN_ITEM_1)
+  CHAIN_DO(CHAIN_ITEM_2)
+  CHAIN_DO(CHAIN_ITEM_3)
+  CHAIN_DO(CHAIN_ITEM_4)
+  CHAIN_DO(CHAIN_ITEM_5)
+  CHAIN_DO(CHAIN_ITEM_6)
+  CHAIN_DO(CHAIN_ITEM_7)
+  return value;
+}
+
+float chain_apply(float value, uint element) {
+  return chain_apply_broadcast(value, element, element);
+}
+
+#endif

@@ -1,0 +1,370 @@
+#!/usr/bin/env python3
+"""Compiles the shaders, checks them and embeds them as C.
+
+Each src/gpu/shaders/*.comp names its variants in its head:
+
+    //! kernel softmax_f32        OM_EXACT=0
+    //! kernel softmax_f32_exact  OM_EXACT=1
+    //! kernel softmax_subgroup   target=vulkan1.2 WIDTH=32   (words in brackets are a remark)
+
+A variant without `target` is portable: SPIR-V 1.3, and the rules of docs/shaders.md are checked.
+The result is om_shaders.h (an enum and om_shader_get) and om_shaders.c (words, and what they ask
+of a device, read from the words themselves). Names are taken out of the embedded words.
+
+Code is not optimised here: functions stay functions, so a chain's operations stand in a kernel
+once; drivers inline and specialise by themselves, and names survive for the other languages.
+"""
+import argparse
+import concurrent.futures
+import hashlib
+import os
+import re
+import struct
+import subprocess
+import sys
+
+PORTABLE_TARGET = "vulkan1.1"
+MAX_BINDINGS = 8           # WebGPU promises 8 storage buffers a stage
+MAX_INVOCATIONS = 256      # and 256 invocations, 16 KiB of shared memory
+MAX_SHARED_BYTES = 16384
+MAX_PARAMS_BYTES = 128     # Vulkan promises 128 bytes of push constants
+MAX_CONSTANTS = 32
+
+# SPIR-V numbers, as the specification's "Unified" edition has them.
+OP_NAME_OPCODES = {2, 3, 4, 5, 6, 7, 8, 317, 330}  # source, names, lines, strings, processed
+OP_ENTRY_POINT, OP_EXECUTION_MODE, OP_EXECUTION_MODE_ID = 15, 16, 331
+OP_TYPE_BOOL, OP_TYPE_INT, OP_TYPE_FLOAT, OP_TYPE_VECTOR, OP_TYPE_MATRIX = 20, 21, 22, 23, 24
+OP_TYPE_ARRAY, OP_TYPE_RUNTIME_ARRAY, OP_TYPE_STRUCT, OP_TYPE_POINTER = 28, 29, 30, 32
+OP_CONSTANT, OP_SPEC_CONSTANT_FIRST, OP_SPEC_CONSTANT_LAST, OP_SPEC_CONSTANT_OP = 43, 48, 51, 52
+OP_VARIABLE, OP_DECORATE, OP_MEMBER_DECORATE = 59, 71, 72
+DEC_SPEC_ID, DEC_BUFFER_BLOCK, DEC_BUILTIN, DEC_NON_WRITABLE = 1, 3, 11, 24
+DEC_BINDING, DEC_SET, DEC_OFFSET, DEC_ARRAY_STRIDE = 33, 34, 35, 6
+STORAGE_UNIFORM, STORAGE_WORKGROUP, STORAGE_PUSH_CONSTANT, STORAGE_BUFFER = 2, 4, 9, 12
+MODE_LOCAL_SIZE, MODE_LOCAL_SIZE_ID = 17, 38
+
+
+class ShaderError(Exception):
+    """A sentence for whoever wrote the shader."""
+
+
+class Variant:
+    def __init__(self, path, line, name, defines, target):
+        self.path, self.line, self.name = path, line, name
+        self.defines, self.target = defines, target
+        self.words = []
+
+    @property
+    def is_portable(self):
+        return self.target == PORTABLE_TARGET
+
+    def fail(self, text):
+        raise ShaderError(f"{self.path}:{self.line}: kernel {self.name}: {text}")
+
+
+def read_variants(path):
+    variants = []
+    with open(path, encoding="utf-8") as file:
+        for number, text in enumerate(file, 1):
+            match = re.match(r"//!\s*kernel\s+(\S+)\s*([^(]*)", text)
+            if not match:
+                continue
+            defines, target = [], PORTABLE_TARGET
+            for word in match.group(2).split():
+                if "=" not in word:
+                    raise ShaderError(f"{path}:{number}: '{word}' is not NAME=VALUE.")
+                if word.startswith("target="):
+                    target = word.split("=", 1)[1]
+                else:
+                    defines.append(word)
+            if not re.fullmatch(r"[a-z][a-z0-9_]*", match.group(1)):
+                raise ShaderError(f"{path}:{number}: '{match.group(1)}' is not a kernel's name.")
+            variants.append(Variant(path, number, match.group(1), defines, target))
+    if not variants:
+        raise ShaderError(f"{path}:1: there is no '//! kernel' line.")
+    return variants
+
+
+def files_of(path, folders, found):
+    """The file and all it includes, read once each."""
+    if path in found:
+        return
+    with open(path, "rb") as file:
+        found[path] = file.read()
+    for name in re.findall(rb'^\s*#\s*include\s+"([^"]+)"', found[path], re.M):
+        for folder in [os.path.dirname(path)] + folders:
+            candidate = os.path.join(folder, name.decode())
+            if os.path.exists(candidate):
+                files_of(os.path.normpath(candidate), folders, found)
+                break
+
+
+def tool_version(tool):
+    return subprocess.run([tool, "--version"], capture_output=True, check=True).stdout
+
+
+def run_tool(variant, command):
+    result = subprocess.run(command, capture_output=True, text=True)
+    if result.returncode != 0:
+        variant.fail(f"{os.path.basename(command[0])} says:\n{result.stdout}{result.stderr}")
+
+
+def compile_variant(variant, args, folders, versions, cache):
+    files = {}
+    files_of(variant.path, folders, files)
+    digest = hashlib.sha256(versions)
+    digest.update(repr((variant.name, variant.defines, variant.target)).encode())
+    for path in sorted(files):
+        digest.update(path.encode() + b"\0" + files[path] + b"\0")
+    spirv = os.path.join(cache, f"{variant.name}.{digest.hexdigest()[:24]}.spv")
+    if not os.path.exists(spirv):
+        unchecked = spirv + ".new"
+        includes = [f"-I{folder}" for folder in folders]
+        run_tool(variant, [args.glslc, f"--target-env={variant.target}", "-fshader-stage=comp",
+                           "-O0", "-Werror", *includes, *[f"-D{d}" for d in variant.defines],
+                           variant.path, "-o", unchecked])
+        run_tool(variant, [args.spirv_val, "--target-env", variant.target, unchecked])
+        os.replace(unchecked, spirv)
+    with open(spirv, "rb") as file:
+        data = file.read()
+    variant.words = list(struct.unpack(f"<{len(data) // 4}I", data))
+    variant.cache_file = spirv
+    variant.facts = reflect(variant)
+    return variant
+
+
+def instructions(words):
+    at = 5
+    while at < len(words):
+        count, opcode = words[at] >> 16, words[at] & 0xFFFF
+        yield opcode, words[at + 1:at + count], words[at:at + count]
+        at += count
+
+
+class Module:
+    """What reflection needs of a SPIR-V module, by id."""
+
+    def __init__(self, words):
+        self.types, self.constants, self.variables = {}, {}, []
+        self.decorations, self.member_decorations = {}, {}
+        self.local_size, self.has_local_size_id = None, False
+        self.narrow_types, self.spec_ops = [], 0
+        spec_constants = []
+        for opcode, o, _ in instructions(words):
+            if opcode == OP_EXECUTION_MODE and o[1] == MODE_LOCAL_SIZE:
+                self.local_size = tuple(o[2:5])
+            elif opcode == OP_EXECUTION_MODE_ID and o[1] == MODE_LOCAL_SIZE_ID:
+                self.has_local_size_id = True
+            elif opcode in (OP_TYPE_INT, OP_TYPE_FLOAT):
+                self.types[o[0]] = (opcode, o[1:])
+                if o[1] != 32:
+                    self.narrow_types.append(o[1])
+            elif OP_TYPE_BOOL <= opcode <= OP_TYPE_POINTER:
+                self.types[o[0]] = (opcode, o[1:])
+            elif opcode == OP_CONSTANT:
+                self.constants[o[1]] = o[2]
+            elif OP_SPEC_CONSTANT_FIRST <= opcode <= OP_SPEC_CONSTANT_LAST:
+                spec_constants.append(o[1])
+                if opcode == 50:
+                    self.constants[o[1]] = o[2]
+            elif opcode == OP_SPEC_CONSTANT_OP:
+                self.spec_ops += 1
+            elif opcode == OP_VARIABLE:
+                self.variables.append((o[1], o[0], o[2]))
+            elif opcode == OP_DECORATE:
+                self.decorations.setdefault(o[0], {})[o[1]] = o[2:]
+            elif opcode == OP_MEMBER_DECORATE:
+                self.member_decorations.setdefault(o[0], {}).setdefault(o[1], {})[o[2]] = o[3:]
+        self.spec_ids = sorted(self.decorations[i][DEC_SPEC_ID][0] for i in spec_constants
+                               if DEC_SPEC_ID in self.decorations.get(i, {}))
+        self.has_sized_by_constant = any(
+            opcode == OP_TYPE_ARRAY and o[1] in spec_constants
+            for opcode, o in self.types.values())
+        self.has_workgroup_id = any(
+            DEC_BUILTIN in d and d[DEC_BUILTIN][0] == 25 and i in spec_constants
+            for i, d in self.decorations.items())
+
+    def bytes_of(self, type_id):
+        opcode, o = self.types[type_id]
+        if opcode == OP_TYPE_BOOL:
+            return 4
+        if opcode in (OP_TYPE_INT, OP_TYPE_FLOAT):
+            return o[0] // 8
+        if opcode in (OP_TYPE_VECTOR, OP_TYPE_MATRIX):
+            return self.bytes_of(o[0]) * o[1]
+        if opcode == OP_TYPE_ARRAY:
+            return self.bytes_of(o[0]) * self.constants.get(o[1], 0)
+        if opcode == OP_TYPE_STRUCT:
+            offsets = self.member_decorations.get(type_id, {})
+            end = total = 0
+            for index, member in enumerate(o):
+                size = self.bytes_of(member)
+                total += size
+                offset = offsets.get(index, {}).get(DEC_OFFSET, [0])[0]
+                end = max(end, offset + size)
+            return end if any(DEC_OFFSET in d for d in offsets.values()) else total
+        return 0
+
+    def is_read_only(self, variable, struct_id):
+        if DEC_NON_WRITABLE in self.decorations.get(variable, {}):
+            return True
+        members = self.types[struct_id][1]
+        marks = self.member_decorations.get(struct_id, {})
+        return all(DEC_NON_WRITABLE in marks.get(i, {}) for i in range(len(members)))
+
+
+def reflect(variant):
+    module = Module(variant.words)
+    bindings, write_mask, params_bytes, shared_bytes = [], 0, 0, 0
+    for variable, pointer, storage in module.variables:
+        pointee = module.types[pointer][1][1]
+        decorations = module.decorations.get(variable, {})
+        if storage == STORAGE_BUFFER:
+            if decorations.get(DEC_SET, [0])[0] != 0:
+                variant.fail("a storage buffer is not in set 0.")
+            binding = decorations[DEC_BINDING][0]
+            bindings.append(binding)
+            if not module.is_read_only(variable, pointee):
+                write_mask |= 1 << binding
+        elif storage in (STORAGE_PUSH_CONSTANT, STORAGE_UNIFORM):
+            params_bytes = module.bytes_of(pointee)
+        elif storage == STORAGE_WORKGROUP:
+            shared_bytes += module.bytes_of(pointee)
+    if sorted(bindings) != list(range(len(bindings))):
+        variant.fail(f"its bindings {sorted(bindings)} do not count from 0 without gaps.")
+    if module.spec_ids != list(range(len(module.spec_ids))):
+        variant.fail(f"its constants' ids {module.spec_ids} do not count from 0 without gaps.")
+    if len(bindings) > MAX_BINDINGS:
+        variant.fail(f"it has {len(bindings)} bindings; {MAX_BINDINGS} is the most.")
+    if len(module.spec_ids) > MAX_CONSTANTS:
+        variant.fail(f"it has {len(module.spec_ids)} constants; {MAX_CONSTANTS} is the most.")
+    if params_bytes > MAX_PARAMS_BYTES:
+        variant.fail(f"its parameters take {params_bytes} bytes; {MAX_PARAMS_BYTES} is the most.")
+    if module.local_size is None or module.has_local_size_id or module.has_workgroup_id:
+        variant.fail("its workgroup size is not fixed by #define (it would become 1 in WGSL).")
+    if variant.is_portable:
+        check_portable(variant, module, shared_bytes)
+    return {"bindings": len(bindings), "write_mask": write_mask, "params": params_bytes,
+            "shared": shared_bytes, "size": module.local_size, "constants": len(module.spec_ids)}
+
+
+def check_portable(variant, module, shared_bytes):
+    x, y, z = module.local_size
+    if x * y * z > MAX_INVOCATIONS:
+        variant.fail(f"its workgroup has {x * y * z} invocations; portable is {MAX_INVOCATIONS}.")
+    if shared_bytes > MAX_SHARED_BYTES:
+        variant.fail(f"it shares {shared_bytes} bytes; portable is {MAX_SHARED_BYTES}.")
+    if module.narrow_types:
+        variant.fail(f"it uses {sorted(set(module.narrow_types))}-bit types; portable is 32.")
+    if module.has_sized_by_constant:
+        variant.fail("an array's size is a specialization constant.")
+    if module.spec_ops:
+        variant.fail("an expression is made of specialization constants alone; "
+                     "write `uint v = SPEC; if (v != 0u)`.")
+
+
+def stripped(words):
+    out = list(words[:5])
+    for opcode, _, whole in instructions(words):
+        if opcode not in OP_NAME_OPCODES:
+            out += whole
+    return out
+
+
+def write_if_changed(path, text):
+    try:
+        with open(path, encoding="utf-8") as file:
+            if file.read() == text:
+                return
+    except FileNotFoundError:
+        pass
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def header_text(variants):
+    names = "".join(f"  OM_SHADER_{v.name.upper()},\n" for v in variants)
+    return ("/* Generated by tools/embed_shaders.py: the kernels of this build. */\n"
+            "#ifndef OM_SHADERS_H\n#define OM_SHADERS_H\n\n#include \"gpu/hal/om_hal.h\"\n\n"
+            f"typedef enum om_shader {{\n{names}  OM_SHADER_COUNT\n}} om_shader;\n\n"
+            "/* The kernel's code and what it asks of a device. Static. */\n"
+            "const om_hal_shader *om_shader_get(om_shader shader);\n\n#endif\n")
+
+
+def source_text(variants):
+    parts = ["/* Generated by tools/embed_shaders.py. */\n#include \"om_shaders.h\"\n\n"]
+    for v in variants:
+        words = stripped(v.words)
+        lines = [", ".join(f"0x{w:x}" for w in words[i:i + 10]) for i in range(0, len(words), 10)]
+        body = ",\n  ".join(lines)
+        parts.append(f"static const uint32_t {v.name}_words[{len(words)}] = {{\n  {body}}};\n\n")
+    parts.append("static const om_hal_shader shaders[OM_SHADER_COUNT] = {\n")
+    for v in variants:
+        f = v.facts
+        x, y, z = f["size"]
+        parts.append(
+            f"  [OM_SHADER_{v.name.upper()}] = {{\n"
+            f"    .name = \"{v.name}\", .code_kind = OM_HAL_SPIRV, .code = {v.name}_words,\n"
+            f"    .code_bytes = sizeof {v.name}_words, .binding_count = {f['bindings']},\n"
+            f"    .write_mask = {f['write_mask']}, .params_bytes = {f['params']},\n"
+            f"    .workgroup_size = {{{x}, {y}, {z}}}, .shared_bytes = {f['shared']},\n"
+            f"    .constant_count = {f['constants']}}},\n")
+    parts.append("};\n\nconst om_hal_shader *om_shader_get(om_shader shader) {\n"
+                 "  return &shaders[shader];\n}\n")
+    return "".join(parts)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--glslc", required=True)
+    parser.add_argument("--spirv-val", required=True)
+    parser.add_argument("--source", required=True, help="the src folder")
+    parser.add_argument("--out", required=True, help="where om_shaders.c and .h go")
+    parser.add_argument("--spirv-dir", help="also write NAME.spv for each kernel, with its names")
+    parser.add_argument("--jobs", type=int, default=2)
+    return parser.parse_args()
+
+
+def embed(args):
+    folders = [os.path.join(args.source, "gpu", "shaders"), args.source]
+    paths = sorted(os.path.join(folders[0], f) for f in os.listdir(folders[0])
+                   if f.endswith(".comp"))
+    variants = [v for path in paths for v in read_variants(path)]
+    names = set()
+    for v in variants:
+        if v.name in names:
+            v.fail("the name is taken.")
+        names.add(v.name)
+    cache = os.path.join(args.out, "shader_cache")
+    os.makedirs(cache, exist_ok=True)
+    versions = tool_version(args.glslc) + tool_version(args.spirv_val)
+    errors = []
+
+    def job(variant):
+        try:
+            compile_variant(variant, args, folders, versions, cache)
+        except ShaderError as error:
+            errors.append(str(error))
+
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        list(pool.map(job, variants))
+    if errors:
+        raise ShaderError("\n".join(sorted(errors)))
+    used = {v.cache_file for v in variants}
+    for name in os.listdir(cache):
+        if os.path.join(cache, name) not in used:
+            os.remove(os.path.join(cache, name))
+    write_if_changed(os.path.join(args.out, "om_shaders.h"), header_text(variants))
+    write_if_changed(os.path.join(args.out, "om_shaders.c"), source_text(variants))
+    if args.spirv_dir:
+        os.makedirs(args.spirv_dir, exist_ok=True)
+        for v in variants:
+            with open(os.path.join(args.spirv_dir, v.name + ".spv"), "wb") as file:
+                file.write(struct.pack(f"<{len(v.words)}I", *v.words))
+
+
+if __name__ == "__main__":
+    try:
+        embed(parse_arguments())
+    except ShaderError as error:
+        print(error, file=sys.stderr)
+        sys.exit(1)
