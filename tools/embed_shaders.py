@@ -17,6 +17,7 @@ once; drivers inline and specialise by themselves, and names survive for the oth
 import argparse
 import concurrent.futures
 import hashlib
+import json
 import os
 import re
 import struct
@@ -37,7 +38,7 @@ OP_TYPE_BOOL, OP_TYPE_INT, OP_TYPE_FLOAT, OP_TYPE_VECTOR, OP_TYPE_MATRIX = 20, 2
 OP_TYPE_ARRAY, OP_TYPE_RUNTIME_ARRAY, OP_TYPE_STRUCT, OP_TYPE_POINTER = 28, 29, 30, 32
 OP_CONSTANT, OP_SPEC_CONSTANT_FIRST, OP_SPEC_CONSTANT_LAST, OP_SPEC_CONSTANT_OP = 43, 48, 51, 52
 OP_VARIABLE, OP_DECORATE, OP_MEMBER_DECORATE = 59, 71, 72
-DEC_SPEC_ID, DEC_BUFFER_BLOCK, DEC_BUILTIN, DEC_NON_WRITABLE = 1, 3, 11, 24
+DEC_SPEC_ID, DEC_BUFFER_BLOCK, DEC_BUILTIN, DEC_NON_WRITABLE, DEC_NON_READABLE = 1, 3, 11, 24, 25
 DEC_BINDING, DEC_SET, DEC_OFFSET, DEC_ARRAY_STRIDE = 33, 34, 35, 6
 STORAGE_UNIFORM, STORAGE_WORKGROUP, STORAGE_PUSH_CONSTANT, STORAGE_BUFFER = 2, 4, 9, 12
 MODE_LOCAL_SIZE, MODE_LOCAL_SIZE_ID = 17, 38
@@ -112,7 +113,7 @@ def compile_variant(variant, args, folders, versions, cache):
     files = {}
     files_of(variant.path, folders, files)
     digest = hashlib.sha256(versions)
-    digest.update(repr((variant.name, variant.defines, variant.target)).encode())
+    digest.update(repr((variant.name, variant.defines + args.define, variant.target)).encode())
     for path in sorted(files):
         digest.update(path.encode() + b"\0" + files[path] + b"\0")
     spirv = os.path.join(cache, f"{variant.name}.{digest.hexdigest()[:24]}.spv")
@@ -120,7 +121,8 @@ def compile_variant(variant, args, folders, versions, cache):
         unchecked = spirv + ".new"
         includes = [f"-I{folder}" for folder in folders]
         run_tool(variant, [args.glslc, f"--target-env={variant.target}", "-fshader-stage=comp",
-                           "-O0", "-Werror", *includes, *[f"-D{d}" for d in variant.defines],
+                           "-O0", "-Werror", *includes,
+                           *[f"-D{d}" for d in variant.defines + args.define],
                            variant.path, "-o", unchecked])
         run_tool(variant, [args.spirv_val, "--target-env", variant.target, unchecked])
         os.replace(unchecked, spirv)
@@ -270,6 +272,17 @@ def stripped(words):
     return out
 
 
+def without_write_only(words):
+    """WGSL has no write-only storage buffers: the decoration is left out on the way there."""
+    out = list(words[:5])
+    for opcode, o, whole in instructions(words):
+        is_mark = (opcode == OP_DECORATE and o[1] == DEC_NON_READABLE
+                   or opcode == OP_MEMBER_DECORATE and o[2] == DEC_NON_READABLE)
+        if not is_mark:
+            out += whole
+    return out
+
+
 def write_if_changed(path, text):
     try:
         with open(path, encoding="utf-8") as file:
@@ -319,7 +332,9 @@ def parse_arguments():
     parser.add_argument("--spirv-val", required=True)
     parser.add_argument("--source", required=True, help="the src folder")
     parser.add_argument("--out", required=True, help="where om_shaders.c and .h go")
-    parser.add_argument("--spirv-dir", help="also write NAME.spv for each kernel, with its names")
+    parser.add_argument("--define", action="append", default=[], help="NAME[=VALUE] for all kernels")
+    parser.add_argument("--spirv-dir", help="also write NAME.spv for each kernel, with its names, "
+                        "and kernels.json with what reflection found")
     parser.add_argument("--jobs", type=int, default=2)
     return parser.parse_args()
 
@@ -359,7 +374,10 @@ def embed(args):
         os.makedirs(args.spirv_dir, exist_ok=True)
         for v in variants:
             with open(os.path.join(args.spirv_dir, v.name + ".spv"), "wb") as file:
-                file.write(struct.pack(f"<{len(v.words)}I", *v.words))
+                words = without_write_only(v.words)
+                file.write(struct.pack(f"<{len(words)}I", *words))
+        facts = [dict(v.facts, name=v.name, portable=v.is_portable) for v in variants]
+        write_if_changed(os.path.join(args.spirv_dir, "kernels.json"), json.dumps(facts, indent=1))
 
 
 if __name__ == "__main__":

@@ -68,15 +68,15 @@ OM_API OM_MUST_CHECK om_status om_gpu_get_info(const om_session *session,
                                                om_gpu_info *out_info,
                                                om_error *error);
 
-typedef struct om_gpu_operator_info { /* static */
-  const char *domain;
-  const char *type;
-  const char *dtypes;               /* "float32, int32" */
+typedef struct om_gpu_operator_info {
+  const char *domain;               /* static */
+  const char *type;                 /* static */
+  char dtypes[256];                 /* "float32, int32" */
   bool has_exact;
 } om_gpu_operator_info;
 
-/* The operators with a GPU entry, sorted by domain and type: NULL past the last. */
-OM_API const om_gpu_operator_info *om_gpu_operator_get(size_t index);
+/* Describes the operators with a GPU entry, sorted by domain and type. False past the last. */
+OM_API bool om_gpu_operator_get(size_t index, om_gpu_operator_info *out_info);
 
 #ifdef __cplusplus
 }

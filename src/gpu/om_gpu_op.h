@@ -17,68 +17,82 @@
 
 #include "gpu/hal/om_hal.h"
 #include "graph/om_op.h"
+#include "om_shaders.h" /* generated: om_shader, OM_SHADER_<NAME>, om_shader_get() */
 #include "onemodel/provider.h"
-#include "om_shaders.h"        /* generated: om_shader, OM_SHADER_<NAME>, om_shader_get() */
 
 enum {
   OM_CHAIN_MAX_ITEMS = 8,
   OM_CHAIN_MAX_SCALARS = 8,
-  OM_CHAIN_MAX_OPERANDS = 2,   /* buffers beside the kernel's own */
+  OM_CHAIN_MAX_OPERANDS = 2, /* buffers beside the kernel's own */
 };
 
 typedef enum om_chain_source { /* of an item's second operand; the numbers are the shaders' */
-  OM_CHAIN_NONE = 0,           /* the operation has one operand */
-  OM_CHAIN_SCALAR = 1,         /* a scalar of the chain */
-  OM_CHAIN_VECTOR = 2,         /* operand[(element / inner) mod channels] */
-  OM_CHAIN_TENSOR = 3,         /* operand[element]: the result's own shape */
-  OM_CHAIN_SAVED = 4,          /* the value that SAVE kept */
-  OM_CHAIN_BROADCAST = 5,      /* operand by the masks in the elementwise kernel; its first item only */
+                               OM_CHAIN_NONE = 0,   /* the operation has one operand */
+                               OM_CHAIN_SCALAR = 1, /* a scalar of the chain */
+                               OM_CHAIN_VECTOR = 2, /* operand[(element / inner) mod channels] */
+                               OM_CHAIN_TENSOR = 3, /* operand[element]: the result's own shape */
+                               OM_CHAIN_SAVED = 4,  /* the value that SAVE kept */
+                               OM_CHAIN_BROADCAST = 5, /* operand by the masks in the elementwise
+                                                          kernel; its first item only */
 } om_chain_source;
 
+/* Operations of a chain, spelled as elementwise.def spells them: OM_CHAIN_Add, OM_CHAIN_Relu. */
+typedef enum om_chain_op {
+#define OM_UNARY(number, type, name, opset, scalar_count, expression) OM_CHAIN_##type = number,
+#define OM_BINARY(number, type, name, opset, expression)              OM_CHAIN_##type = number,
+#include "ops/elementwise.def"
+#undef OM_UNARY
+#undef OM_BINARY
+  OM_CHAIN_SAVE = 250, /* keeps the value for a later SAVED operand */
+} om_chain_op;
+
+/* Scalars (p, q) that a unary operation takes; 0 for a binary one. */
+uint32_t om_chain_op_scalars(uint8_t op);
+
 typedef struct om_chain_item {
-  uint8_t op;                  /* om_chain_op: a number of elementwise.def, or OM_CHAIN_SAVE */
-  uint8_t source;              /* om_chain_source */
-  uint8_t operand;             /* 0 or 1, for VECTOR, TENSOR and BROADCAST */
-  bool is_swapped;             /* the chain's value is the second operand: c - x */
+  uint8_t op;      /* om_chain_op: a number of elementwise.def, or OM_CHAIN_SAVE */
+  uint8_t source;  /* om_chain_source */
+  uint8_t operand; /* 0 or 1, for VECTOR, TENSOR and BROADCAST */
+  bool is_swapped; /* the chain's value is the second operand: c - x */
 } om_chain_item;
 
 typedef enum om_gpu_operand_kind {
-  OM_GPU_NOTHING = 0,          /* an unused binding: the program binds a few zeros */
-  OM_GPU_VALUE,                /* index: of view->values */
-  OM_GPU_CONSTANT,             /* index: of the plan's constants */
-  OM_GPU_SCRATCH,              /* index: of the step's scratch blocks */
+  OM_GPU_NOTHING = 0, /* an unused binding: the program binds a few zeros */
+  OM_GPU_VALUE,       /* index: of view->values */
+  OM_GPU_CONSTANT,    /* index: of the plan's constants */
+  OM_GPU_SCRATCH,     /* index: of the step's scratch blocks */
 } om_gpu_operand_kind;
 
 typedef struct om_gpu_operand {
   om_gpu_operand_kind kind;
   uint32_t index;
-  uint64_t offset_bytes;       /* inside it; a multiple of 256 */
-  uint64_t bytes;              /* 0: all of it */
+  uint64_t offset_bytes; /* inside it; a multiple of 256 */
+  uint64_t bytes;        /* 0: all of it */
 } om_gpu_operand;
 
 typedef struct om_gpu_chain {
   om_chain_item items[OM_CHAIN_MAX_ITEMS];
   uint32_t item_count;
-  float scalars[OM_CHAIN_MAX_SCALARS];   /* each item takes as many as its operation has, in order */
+  float scalars[OM_CHAIN_MAX_SCALARS]; /* each item takes as many as its operation has, in order */
   uint32_t scalar_count;
   om_gpu_operand operands[OM_CHAIN_MAX_OPERANDS];
   uint32_t operand_count;
-  uint32_t inner, channels;    /* of VECTOR operands; one pair for the chain */
+  uint32_t inner, channels; /* of VECTOR operands; one pair for the chain */
 } om_gpu_chain;
 
 typedef struct om_gpu_dispatch {
   om_shader shader;
-  uint32_t constants[OM_HAL_MAX_CONSTANTS];  /* the kernel's own; the chain's follow them */
+  uint32_t constants[OM_HAL_MAX_CONSTANTS]; /* the kernel's own; the chain's follow them */
   uint32_t constant_count;
   om_gpu_operand operands[OM_HAL_MAX_BINDINGS]; /* by binding; the chain's two follow them */
   uint32_t operand_count;
-  uint8_t params[OM_HAL_MAX_PARAMS_BYTES];   /* the kernel's own block; the chain's follows it */
+  uint8_t params[OM_HAL_MAX_PARAMS_BYTES]; /* the kernel's own block; the chain's follows it */
   uint32_t params_bytes;
   uint32_t groups[3];
-  bool has_chain;              /* the kernel takes one (it may be empty) */
+  bool has_chain; /* the kernel takes one (it may be empty) */
   om_gpu_chain chain;
-  uint32_t chain_value;        /* the value whose elements the chain makes, in dense order */
-  uint64_t flops;              /* an estimate, for cutting submissions */
+  uint32_t chain_value; /* the value whose elements the chain makes, in dense order */
+  uint64_t flops;       /* an estimate, for cutting submissions */
 } om_gpu_dispatch;
 
 /* What bind sees, and what it calls to answer. Failures other than refusals stick in `status`. */
@@ -126,6 +140,19 @@ const char *om_gpu_bind_elementwise(om_gpu_binder *b,
                                     const float *scalars,
                                     uint32_t scalar_count);
 
+/* Appends an elementwise dispatch from `input` to output 0, of as many elements, with an empty
+ * chain to fill (om_gpu_chain_add); NULL as above. The kernel is chosen later. */
+om_gpu_dispatch *om_gpu_add_elementwise(om_gpu_binder *b, uint32_t input);
+
+/* Appends an item to a dispatch's chain, with its operand where it takes one (VECTOR, TENSOR) or
+ * its scalars (a SCALAR's value, or an operation's p and q). VECTOR operands first set
+ * chain.inner and chain.channels. False: the chain is full, and nothing has changed. */
+bool om_gpu_chain_add(om_gpu_dispatch *dispatch,
+                      om_chain_item item,
+                      const om_gpu_operand *operand,
+                      const float *scalars,
+                      uint32_t scalar_count);
+
 /* A reason with values in it; lives as long as the plan. */
 const char *om_gpu_reason(om_gpu_binder *b, const char *fmt, ...) OM_PRINTF(2, 3);
 extern const char om_gpu_no_memory[];
@@ -147,11 +174,11 @@ typedef enum om_primitive {
 typedef struct om_gpu_op {
   const char *domain;
   const char *type;
-  om_dtype_set dtypes;              /* of input 0 */
+  om_dtype_set dtypes; /* of input 0 */
   bool has_exact;
-  uint32_t primitives;              /* what its exact kernel rests on; bits of om_primitive */
-  const char *(*check)(const om_node *node);  /* attributes only: NULL or a static reason */
-  const char *(*bind)(om_gpu_binder *b);      /* NULL, and the dispatches stand; or a reason */
+  uint32_t primitives; /* what its exact kernel rests on; bits of om_primitive */
+  const char *(*check)(const om_node *node); /* attributes only: NULL or a static reason */
+  const char *(*bind)(om_gpu_binder *b);     /* NULL, and the dispatches stand; or a reason */
 } om_gpu_op;
 
 /* The entry for an operator, or NULL. Opsets are the core's business: params are the same. */

@@ -27,16 +27,6 @@
 
 #include "cpu/exact/om_exact_math.h"
 
-#if !OM_EXACT
-#  define om_exp(x)  exp(x)
-#  define om_log(x)  log(x)
-#  define om_sqrt(x) sqrt(x)
-#  define om_sin(x)  sin(x)
-#  define om_cos(x)  cos(x)
-#  define om_div(a, b) ((a) / (b))
-#  define om_sigmoid(x) (1.0 / (1.0 + exp(-(x))))
-#endif
-
 // The workgroup's number, for grids made by om_gpu_spread_groups. It may be past the end: guard.
 uint om_group_index() {
   return gl_WorkGroupID.x + gl_NumWorkGroups.x * (gl_WorkGroupID.y + gl_NumWorkGroups.y * gl_WorkGroupID.z);

@@ -1,0 +1,67 @@
+/* Exact pools for float32 and float64: om_pool_exact.inc, twice. */
+#include "cpu/exact/om_pool_exact.h"
+
+#include <math.h>
+
+#include "base/om_thread.h"
+#include "cpu/exact/om_pool_pow.h"
+
+enum { REDUCE_LANES = 256 }; /* docs/exact.md, "Reductions" */
+
+/* The taps of a window along one axis that are inside [0, in): begin..end-1. */
+static void taps_inside(
+    const om_pool_window *w, int axis, int64_t start, int64_t *begin, int64_t *end) {
+  const int64_t step = w->dilation[axis];
+  *begin = start >= 0 ? 0 : (-start + step - 1) / step;
+  *end = start >= w->in[axis] ? 0 : (w->in[axis] - start + step - 1) / step;
+  if (*end > w->kernel[axis]) *end = w->kernel[axis];
+}
+
+/* How many taps of a window are inside the padded input. */
+static int64_t taps_padded(const om_pool_window *w, int axis, int64_t start) {
+  const int64_t step = w->dilation[axis];
+  const int64_t room = w->in[axis] + w->pad_end[axis] - start;
+  const int64_t taps = room <= 0 ? 0 : (room + step - 1) / step;
+  return taps < w->kernel[axis] ? taps : w->kernel[axis];
+}
+
+/* Places of one window: the taps inside the input, and the result it makes. */
+typedef struct window_at {
+  int64_t start[3];
+  int64_t begin[3];
+  int64_t end[3];
+} window_at;
+
+static window_at window_of(const om_pool_window *w, int64_t pixel) {
+  window_at at;
+  for (int axis = 2; axis >= 0; --axis) {
+    at.start[axis] = pixel % w->out[axis] * w->stride[axis] - w->pad_begin[axis];
+    pixel /= w->out[axis];
+    taps_inside(w, axis, at.start[axis], &at.begin[axis], &at.end[axis]);
+  }
+  return at;
+}
+
+static int64_t index_of(const om_pool_window *w, bool is_column_major, const int64_t at[3]) {
+  return is_column_major ? at[0] + w->in[0] * (at[1] + w->in[1] * at[2])
+                         : (at[0] * w->in[1] + at[1]) * w->in[2] + at[2];
+}
+
+#define REAL       float
+#define NAME(name) name##_f32
+#define ABS(x)     fabsf(x)
+#define SQRT(x)    sqrtf(x)
+#define POW(x, y)  om_pool_pow(x, y)
+#include "cpu/exact/om_pool_exact.inc"
+#undef REAL
+#undef NAME
+#undef ABS
+#undef SQRT
+#undef POW
+
+#define REAL       double
+#define NAME(name) name##_f64
+#define ABS(x)     fabs(x)
+#define SQRT(x)    sqrt(x)
+#define POW(x, y)  pow(x, y)
+#include "cpu/exact/om_pool_exact.inc"

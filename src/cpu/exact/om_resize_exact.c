@@ -1,0 +1,74 @@
+/* Weighted sums along one axis. Rows are independent, so threads share them out freely. */
+#include "cpu/exact/om_resize_exact.h"
+
+#include "base/om_thread.h"
+
+enum { ROWS_OF_A_PIECE = 16 }; /* of [outer, out] */
+
+typedef struct resize_run {
+  const om_resize_pass *pass;
+  size_t elem_bytes;
+  const void *x;
+  void *y;
+} resize_run;
+
+#define OM_RESIZE_ROWS(REAL, name)                                             \
+  static void name(void *arg, size_t begin, size_t end) {                      \
+    const resize_run *run = arg;                                               \
+    const om_resize_pass *p = run->pass;                                       \
+    const size_t inner = p->inner;                                             \
+    for (size_t row = begin; row < end; ++row) {                               \
+      const size_t o = row % p->out;                                           \
+      const REAL *x = (const REAL *)run->x + row / p->out * p->in * inner;     \
+      REAL *y = (REAL *)run->y + row * inner;                                  \
+      const int32_t *elems = p->elems + o * p->taps;                           \
+      const REAL *weights = (const REAL *)p->weights + o * p->taps;            \
+      if (elems[0] < 0) {                                                      \
+        for (size_t i = 0; i < inner; ++i) y[i] = *(const REAL *)p->outside;   \
+        continue;                                                              \
+      }                                                                        \
+      const REAL *first = x + (size_t)elems[0] * inner;                        \
+      for (size_t i = 0; i < inner; ++i) y[i] = first[i] * weights[0];         \
+      for (uint32_t t = 1; t < p->taps; ++t) {                                 \
+        const REAL *next = x + (size_t)elems[t] * inner;                       \
+        for (size_t i = 0; i < inner; ++i) y[i] = y[i] + next[i] * weights[t]; \
+      }                                                                        \
+    }                                                                          \
+  }
+
+OM_RESIZE_ROWS(float, rows_f32)
+OM_RESIZE_ROWS(double, rows_f64)
+
+static void rows_copied(void *arg, size_t begin, size_t end) {
+  const resize_run *run = arg;
+  const om_resize_pass *p = run->pass;
+  const size_t bytes = p->inner * run->elem_bytes;
+  for (size_t row = begin; row < end; ++row) {
+    const int32_t elem = p->elems[row % p->out];
+    const char *x = (const char *)run->x + row / p->out * p->in * bytes;
+    char *y = (char *)run->y + row * bytes;
+    if (elem >= 0) {
+      memcpy(y, x + (size_t)elem * bytes, bytes);
+    } else {
+      for (size_t i = 0; i < p->inner; ++i) {
+        memcpy(y + i * run->elem_bytes, p->outside, run->elem_bytes);
+      }
+    }
+  }
+}
+
+void om_resize_run_f32(om_ctx *ctx, const om_resize_pass *pass, const float *x, float *y) {
+  resize_run run = {pass, sizeof *x, x, y};
+  om_parallel_for(ctx, pass->outer * pass->out, ROWS_OF_A_PIECE, rows_f32, &run);
+}
+
+void om_resize_run_f64(om_ctx *ctx, const om_resize_pass *pass, const double *x, double *y) {
+  resize_run run = {pass, sizeof *x, x, y};
+  om_parallel_for(ctx, pass->outer * pass->out, ROWS_OF_A_PIECE, rows_f64, &run);
+}
+
+void om_resize_copy(
+    om_ctx *ctx, const om_resize_pass *pass, size_t elem_bytes, const void *x, void *y) {
+  resize_run run = {pass, elem_bytes, x, y};
+  om_parallel_for(ctx, pass->outer * pass->out, ROWS_OF_A_PIECE, rows_copied, &run);
+}

@@ -1,0 +1,134 @@
+/* The null backend's table, its buffers and its kernels. */
+#include <inttypes.h>
+
+#include "gpu/hal/null/om_null_device.h"
+#include "gpu/hal/null/om_null_recording.h"
+#include "gpu/hal/om_hal_check.h"
+
+static om_status buffer_create(om_ctx *ctx,
+                               om_hal_device *hal_device,
+                               om_hal_memory memory,
+                               uint64_t bytes,
+                               om_hal_buffer **out_buffer) {
+  om_null_device *device = om_null_device_of(hal_device);
+  *out_buffer = NULL;
+  OM_TRY(om_null_device_check(ctx, device));
+  OM_TRY(om_hal_check_buffer(ctx, &device->limits, bytes));
+  om_null_buffer *buffer = om_new_bytes(ctx, 1, sizeof *buffer);
+  if (!buffer) return OM_E_OUT_OF_MEMORY;
+  buffer->memory = memory;
+  buffer->bytes = bytes;
+  om_null_object_add(device, OM_NULL_BUFFER, &buffer->object);
+  *out_buffer = (om_hal_buffer *)buffer;
+  return OM_OK;
+}
+
+static void buffer_destroy(om_ctx *ctx, om_hal_device *device, om_hal_buffer *buffer) {
+  (void)device;
+  om_null_object_destroy(ctx, (om_null_object *)buffer, OM_NULL_BUFFER);
+}
+
+static om_status upload(om_ctx *ctx,
+                        om_hal_device *hal_device,
+                        om_hal_buffer *hal_buffer,
+                        uint64_t offset,
+                        const void *data,
+                        uint64_t bytes) {
+  om_null_device *device = om_null_device_of(hal_device);
+  const om_null_buffer *buffer = om_null_buffer_of(hal_buffer);
+  OM_TRY(om_null_device_check(ctx, device));
+  OM_TRY(om_null_object_check(ctx, &buffer->object, OM_NULL_BUFFER, "Upload"));
+  OM_TRY(om_hal_check_range(ctx, "The upload", offset, bytes, buffer->bytes));
+  if (!data || buffer->memory == OM_HAL_READBACK) {
+    return OM_FAIL(ctx, OM_E_INTERNAL, "An upload has no data or goes to a readback buffer.");
+  }
+  if (buffer->memory == OM_HAL_UPLOAD && buffer->object.used_until > device->waited) {
+    return OM_FAIL(ctx,
+                   OM_E_INTERNAL,
+                   "An upload buffer was written while submission %" PRIu64 " may still read it.",
+                   buffer->object.used_until);
+  }
+  return OM_OK;
+}
+
+static om_status download(om_ctx *ctx,
+                          om_hal_device *hal_device,
+                          om_hal_buffer *hal_buffer,
+                          uint64_t offset,
+                          void *data,
+                          uint64_t bytes) {
+  om_null_device *device = om_null_device_of(hal_device);
+  const om_null_buffer *buffer = om_null_buffer_of(hal_buffer);
+  OM_TRY(om_null_device_check(ctx, device));
+  OM_TRY(om_null_object_check(ctx, &buffer->object, OM_NULL_BUFFER, "Download"));
+  OM_TRY(om_hal_check_range(ctx, "The download", offset, bytes, buffer->bytes));
+  if (buffer->memory != OM_HAL_READBACK || buffer->written_by == 0) {
+    return OM_FAIL(
+        ctx, OM_E_INTERNAL, "A download is from no readback buffer, or from one never written.");
+  }
+  if (buffer->written_by > device->waited) {
+    return OM_FAIL(ctx,
+                   OM_E_INTERNAL,
+                   "A buffer was read before the wait for submission %" PRIu64 ".",
+                   buffer->written_by);
+  }
+  memset(data, 0, bytes);
+  return OM_OK;
+}
+
+static om_status kernels_create(om_ctx *ctx,
+                                om_hal_device *hal_device,
+                                const om_hal_kernel_desc *descs,
+                                size_t count,
+                                om_hal_kernel **out_kernels) {
+  om_status st = OM_OK;
+  om_null_device *device = om_null_device_of(hal_device);
+  size_t made = 0;
+  for (size_t i = 0; i < count; ++i) out_kernels[i] = NULL;
+  OM_GO(om_null_device_check(ctx, device));
+  for (; made < count; ++made) {
+    const om_hal_shader *shader = descs[made].shader;
+    om_null_kernel *kernel = NULL;
+    OM_GO(om_hal_check_shader(ctx, &device->limits, shader->code_kind, shader));
+    OM_GO_NEW(kernel, 1);
+    kernel->shader = shader;
+    om_null_object_add(device, OM_NULL_KERNEL, &kernel->object);
+    out_kernels[made] = (om_hal_kernel *)kernel;
+  }
+done:
+  for (size_t i = 0; st != OM_OK && i < made; ++i) {
+    om_null_object_destroy(ctx, (om_null_object *)out_kernels[i], OM_NULL_KERNEL);
+    out_kernels[i] = NULL;
+  }
+  return st;
+}
+
+static void kernel_destroy(om_ctx *ctx, om_hal_device *device, om_hal_kernel *kernel) {
+  (void)device;
+  om_null_object_destroy(ctx, (om_null_object *)kernel, OM_NULL_KERNEL);
+}
+
+const om_hal om_hal_null = {
+    .name = "null",
+    .list = om_null_list,
+    .open = om_null_open,
+    .close = om_null_close,
+    .limits = om_null_limits,
+    .features = om_null_features,
+    .buffer_create = buffer_create,
+    .buffer_destroy = buffer_destroy,
+    .upload = upload,
+    .download = download,
+    .kernels_create = kernels_create,
+    .kernel_destroy = kernel_destroy,
+    .recording_begin = om_null_recording_begin,
+    .record_dispatch = om_null_record_dispatch,
+    .record_copy = om_null_record_copy,
+    .record_barrier = om_null_record_barrier,
+    .record_timestamp = om_null_record_timestamp,
+    .recording_end = om_null_recording_end,
+    .recording_destroy = om_null_recording_destroy,
+    .submit = om_null_submit,
+    .wait = om_null_wait,
+    .timestamps = om_null_timestamps,
+};

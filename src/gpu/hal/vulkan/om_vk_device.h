@@ -1,0 +1,75 @@
+/* A logical device with its queue, and what all objects of the backend share. */
+#ifndef OM_VK_DEVICE_H
+#define OM_VK_DEVICE_H
+
+#include "gpu/hal/om_hal.h"
+#include "gpu/hal/vulkan/om_vk_adapter.h"
+#include "gpu/hal/vulkan/om_vk_loader.h"
+#include "gpu/hal/vulkan/om_vk_memory.h"
+#include "gpu/hal/vulkan/om_vk_staging.h"
+#include "gpu/hal/vulkan/om_vk_status.h"
+
+/* For kernels of one number of bindings: that many storage buffers and the parameters. */
+typedef struct om_vk_layout {
+  VkDescriptorSetLayout set;
+  VkPipelineLayout pipeline;
+} om_vk_layout;
+
+struct om_vk_device {      /* single; what HAL callers know as om_hal_device */
+  om_vk_instance instance; /* owned */
+  om_vk_adapter adapter;
+  om_hal_limits limits;
+  om_hal_features features;
+  VkDevice handle;
+  struct VolkDeviceTable vk;
+  VkQueue queue;
+  VkCommandPool commands;
+  VkSemaphore timeline; /* counts submissions that are done */
+  uint64_t submitted;   /* number of the last submission */
+  uint64_t finished;    /* the highest that was seen done */
+  bool is_lost;         /* sticks: only closing helps */
+  bool pins_subgroups;  /* sizes vary: kernels ask for limits.subgroup_size */
+  om_vk_layout layouts[OM_HAL_MAX_BINDINGS + 1]; /* by binding count; 0 is not used */
+  om_vk_block *blocks;                           /* owned; all device memory */
+  om_vk_staging staging;
+};
+
+/* How tests open a device differently; NULL and zeros: as everyone does. */
+typedef struct om_vk_open_options {
+  PFN_vkGetInstanceProcAddr get_proc; /* wraps the loader's to make calls fail */
+  bool uses_staging;                  /* uploads by copies even where the memory is the host's */
+} om_vk_open_options;
+
+om_status om_vk_device_open(om_ctx *ctx,
+                            size_t index,
+                            const om_vk_open_options *options,
+                            om_hal_device **out_device);
+
+/* Warnings and errors of the validation layer since the device was opened. */
+uint64_t om_vk_validation_messages(const om_hal_device *device);
+
+/* As OM_VK_STATUS; a lost device is remembered. */
+#define OM_VK_CHECK(ctx, device, result, call) \
+  om_vk_check((ctx), (device), (result), (call), __FILE__, __LINE__)
+om_status om_vk_check(om_ctx *ctx,
+                      om_vk_device *device,
+                      VkResult result,
+                      const char *call,
+                      const char *file,
+                      int line);
+
+/* OM_E_DEVICE_LOST if it is. */
+om_status om_vk_device_check(om_ctx *ctx, const om_vk_device *device);
+
+static inline om_vk_device *om_vk_device_of(om_hal_device *device) {
+  return (om_vk_device *)device;
+}
+
+/* The backend's part of om_hal. */
+om_status om_vk_list(om_ctx *ctx, om_gpu_device *devices, size_t capacity, size_t *out_count);
+om_status om_vk_open(om_ctx *ctx, size_t index, om_hal_device **out_device);
+void om_vk_close(om_ctx *ctx, om_hal_device *device);
+const om_hal_limits *om_vk_limits(const om_hal_device *device);
+const om_hal_features *om_vk_features(const om_hal_device *device);
+
+#endif

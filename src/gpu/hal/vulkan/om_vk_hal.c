@@ -1,0 +1,31 @@
+/* The Vulkan backend's table. */
+#include "gpu/hal/vulkan/om_vk_buffer.h"
+#include "gpu/hal/vulkan/om_vk_device.h"
+#include "gpu/hal/vulkan/om_vk_kernel.h"
+#include "gpu/hal/vulkan/om_vk_queue.h"
+#include "gpu/hal/vulkan/om_vk_recording.h"
+
+const om_hal om_hal_vulkan = {
+    .name = "vulkan",
+    .list = om_vk_list,
+    .open = om_vk_open,
+    .close = om_vk_close,
+    .limits = om_vk_limits,
+    .features = om_vk_features,
+    .buffer_create = om_vk_buffer_create,
+    .buffer_destroy = om_vk_buffer_destroy,
+    .upload = om_vk_upload,
+    .download = om_vk_download,
+    .kernels_create = om_vk_kernels_create,
+    .kernel_destroy = om_vk_kernel_destroy,
+    .recording_begin = om_vk_recording_begin,
+    .record_dispatch = om_vk_record_dispatch,
+    .record_copy = om_vk_record_copy,
+    .record_barrier = om_vk_record_barrier,
+    .record_timestamp = om_vk_record_timestamp,
+    .recording_end = om_vk_recording_end,
+    .recording_destroy = om_vk_recording_destroy,
+    .submit = om_vk_submit,
+    .wait = om_vk_wait,
+    .timestamps = om_vk_timestamps,
+};

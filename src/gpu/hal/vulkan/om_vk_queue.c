@@ -1,0 +1,97 @@
+/* The queue. Each submission has a number; the device's timeline semaphore reaches it when the
+ * submission is done.
+ */
+#include "gpu/hal/vulkan/om_vk_queue.h"
+
+#include <inttypes.h>
+
+#include "base/om_thread.h"
+#include "gpu/hal/vulkan/om_vk_recording.h"
+
+/* How long a wait asks before it sleeps: most runs of small models end within it, and waking up
+ * costs longer than asking. */
+enum { SPIN_NS = 50 * 1000 };
+
+enum { BATCH = 32 }; /* command buffers of one call */
+
+static om_status submit_batch(om_ctx *ctx,
+                              om_vk_device *device,
+                              const VkCommandBuffer *commands,
+                              uint32_t count) {
+  const uint64_t number = device->submitted + 1;
+  const VkTimelineSemaphoreSubmitInfo timeline = {
+      .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+      .signalSemaphoreValueCount = 1,
+      .pSignalSemaphoreValues = &number,
+  };
+  const VkSubmitInfo info = {
+      .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+      .pNext = &timeline,
+      .commandBufferCount = count,
+      .pCommandBuffers = commands,
+      .signalSemaphoreCount = 1,
+      .pSignalSemaphores = &device->timeline,
+  };
+  VkResult result = device->vk.vkQueueSubmit(device->queue, 1, &info, VK_NULL_HANDLE);
+  OM_TRY(OM_VK_CHECK(ctx, device, result, "vkQueueSubmit"));
+  device->submitted = number;
+  return OM_OK;
+}
+
+om_status om_vk_submit(om_ctx *ctx,
+                       om_hal_device *hal_device,
+                       om_hal_recording *const *recordings,
+                       size_t count,
+                       uint64_t *out_number) {
+  om_vk_device *device = om_vk_device_of(hal_device);
+  VkCommandBuffer batch[BATCH];
+  uint32_t batch_count = 0;
+  *out_number = 0;
+  OM_TRY(om_vk_device_check(ctx, device));
+  OM_TRY(om_vk_staging_take(ctx, device, &batch[0]));
+  if (batch[0]) batch_count = 1;
+  for (size_t i = 0; i < count; ++i) {
+    if (batch_count == BATCH) {
+      OM_TRY(submit_batch(ctx, device, batch, batch_count));
+      batch_count = 0;
+    }
+    batch[batch_count++] = om_vk_recording_of(recordings[i])->commands;
+  }
+  if (batch_count > 0) OM_TRY(submit_batch(ctx, device, batch, batch_count));
+  *out_number = device->submitted;
+  return OM_OK;
+}
+
+/* Asks how far the device is. A lost one may answer anything. */
+static om_status ask(om_ctx *ctx, om_vk_device *device) {
+  uint64_t value = 0;
+  VkResult result = device->vk.vkGetSemaphoreCounterValue(device->handle, device->timeline, &value);
+  OM_TRY(OM_VK_CHECK(ctx, device, result, "vkGetSemaphoreCounterValue"));
+  if (value > device->submitted) device->is_lost = true;
+  OM_TRY(om_vk_device_check(ctx, device));
+  device->finished = value;
+  return OM_OK;
+}
+
+om_status om_vk_wait(om_ctx *ctx, om_hal_device *hal_device, uint64_t number) {
+  om_vk_device *device = om_vk_device_of(hal_device);
+  if (number <= device->finished) return OM_OK;
+  OM_TRY(om_vk_device_check(ctx, device));
+  if (number > device->submitted) {
+    return OM_FAIL(ctx, OM_E_INTERNAL, "Submission %" PRIu64 " was never made.", number);
+  }
+  const uint64_t start = om_now_ns();
+  do {
+    OM_TRY(ask(ctx, device));
+    if (number <= device->finished) return OM_OK;
+  } while (om_now_ns() - start < SPIN_NS);
+  const VkSemaphoreWaitInfo info = {
+      .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+      .semaphoreCount = 1,
+      .pSemaphores = &device->timeline,
+      .pValues = &number,
+  };
+  VkResult result = device->vk.vkWaitSemaphores(device->handle, &info, UINT64_MAX);
+  OM_TRY(OM_VK_CHECK(ctx, device, result, "vkWaitSemaphores"));
+  return ask(ctx, device);
+}

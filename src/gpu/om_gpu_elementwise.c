@@ -1,0 +1,225 @@
+/* Elementwise dispatches and the chains they are made of.
+ *
+ * A binary operator becomes one item on one of its operands, the main one, which has as many
+ * elements as the result. How the other operand is read depends on its shape against the
+ * result's, dimensions of extent 1 left out and neighbours taken together:
+ *
+ *     one known value         SCALAR
+ *     the same shape          TENSOR
+ *     one run of dimensions   VECTOR     [C,1,1] in [N,C,H,W]: inner = H*W, channels = C
+ *     anything else           BROADCAST  by masks in the kernel
+ *
+ * Where neither operand has the result's shape, the main one is read by a mask too.
+ */
+#include "abi/elementwise_params.h"
+#include "gpu/om_gpu_state.h"
+
+uint32_t om_chain_op_scalars(uint8_t op) {
+  switch (op) {
+#define OM_UNARY(number, type, name, opset, scalar_count, expression) \
+  case number:                                                        \
+    return scalar_count;
+#define OM_BINARY(number, type, name, opset, expression)
+#include "ops/elementwise.def"
+#undef OM_UNARY
+#undef OM_BINARY
+    default:
+      return 0;
+  }
+}
+
+bool om_gpu_is_elementwise(const om_gpu_dispatch *dispatch) {
+  return dispatch->shader == OM_SHADER_ELEMENTWISE ||
+         dispatch->shader == OM_SHADER_ELEMENTWISE_EXACT ||
+         dispatch->shader == OM_SHADER_ELEMENTWISE_VEC4 ||
+         dispatch->shader == OM_SHADER_ELEMENTWISE_VEC4_EXACT;
+}
+
+void om_gpu_finish_elementwise(const om_provider_session *session, om_gpu_dispatch *dispatch) {
+  enum { GROUP_THREADS = 256 }; /* as the shader has it */
+  om_elementwise_params params;
+  memcpy(&params, dispatch->params, sizeof params);
+  bool is_exact = session->mode == OM_MODE_EXACT;
+  bool is_broadcast = dispatch->constants[0] != 0;
+  uint64_t threads = params.elems;
+  if (!is_broadcast && params.elems % 4 == 0) {
+    threads = params.elems / 4;
+    dispatch->shader = is_exact ? OM_SHADER_ELEMENTWISE_VEC4_EXACT : OM_SHADER_ELEMENTWISE_VEC4;
+  } else {
+    dispatch->shader = is_exact ? OM_SHADER_ELEMENTWISE_EXACT : OM_SHADER_ELEMENTWISE;
+  }
+  om_gpu_split_groups(
+      &session->limits, (threads + GROUP_THREADS - 1) / GROUP_THREADS, dispatch->groups);
+}
+
+static bool is_same_operand(const om_gpu_operand *a, const om_gpu_operand *b) {
+  return a->kind == b->kind && a->index == b->index && a->offset_bytes == b->offset_bytes;
+}
+
+bool om_gpu_chain_add(om_gpu_dispatch *dispatch,
+                      om_chain_item item,
+                      const om_gpu_operand *operand,
+                      const float *scalars,
+                      uint32_t scalar_count) {
+  om_gpu_chain *chain = &dispatch->chain;
+  uint32_t slot = 0;
+  if (chain->item_count == OM_CHAIN_MAX_ITEMS) return false;
+  if (chain->scalar_count + scalar_count > OM_CHAIN_MAX_SCALARS) return false;
+  if (operand) {
+    while (slot < chain->operand_count && !is_same_operand(&chain->operands[slot], operand)) ++slot;
+    if (slot == OM_CHAIN_MAX_OPERANDS) return false;
+    if (slot == chain->operand_count) chain->operands[chain->operand_count++] = *operand;
+  }
+  item.operand = (uint8_t)slot;
+  chain->items[chain->item_count++] = item;
+  for (uint32_t i = 0; i < scalar_count; ++i) chain->scalars[chain->scalar_count++] = scalars[i];
+  return true;
+}
+
+om_gpu_dispatch *om_gpu_add_elementwise(om_gpu_binder *b, uint32_t input) {
+  size_t elems = 0;
+  const om_tensor *out = om_gpu_output(b, 0);
+  om_gpu_operand from = om_gpu_read(b, input);
+  om_gpu_operand to = om_gpu_write(b, 0);
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, OM_SHADER_ELEMENTWISE);
+  if (!d || !out || !om_shape_elems(out->rank, out->dims, &elems)) return NULL;
+  om_elementwise_params params = {.elems = (uint32_t)elems};
+  memcpy(d->params, &params, sizeof params);
+  d->params_bytes = sizeof params;
+  d->constant_count = 1;
+  d->operands[0] = from;
+  d->operands[1] = to;
+  d->operand_count = 2;
+  d->has_chain = true;
+  d->chain_value = to.index;
+  d->chain.inner = d->chain.channels = 1;
+  d->flops = elems;
+  return d;
+}
+
+/* The result's dimensions, innermost first, without those of extent 1, and where each operand
+ * has extent 1; neighbours that look alike are one. */
+typedef struct layout {
+  uint32_t rank;
+  uint64_t extents[OM_MAX_RANK];
+  bool is_one[OM_MAX_RANK][2];
+} layout;
+
+static bool has_extent_one(const om_tensor *tensor, uint32_t from_inside) {
+  return from_inside >= tensor->rank || tensor->dims[tensor->rank - 1 - from_inside] == 1;
+}
+
+static layout lay_out(const om_tensor *out, const om_tensor *first, const om_tensor *second) {
+  layout l = {0};
+  for (uint32_t i = 0; i < out->rank; ++i) {
+    uint64_t extent = (uint64_t)out->dims[out->rank - 1 - i];
+    bool one[2] = {has_extent_one(first, i), has_extent_one(second, i)};
+    if (extent == 1) continue;
+    if (l.rank > 0 && l.is_one[l.rank - 1][0] == one[0] && l.is_one[l.rank - 1][1] == one[1]) {
+      l.extents[l.rank - 1] *= extent;
+      continue;
+    }
+    l.extents[l.rank] = extent;
+    l.is_one[l.rank][0] = one[0];
+    l.is_one[l.rank][1] = one[1];
+    ++l.rank;
+  }
+  return l;
+}
+
+/* If the operand is one run of the result's dimensions, what is inside it and how long it is. */
+static bool find_run(const layout *l, int which, uint32_t *out_inner, uint32_t *out_channels) {
+  uint64_t inner = 1;
+  uint64_t channels = 1;
+  uint32_t i = 0;
+  for (; i < l->rank && l->is_one[i][which]; ++i) inner *= l->extents[i];
+  for (; i < l->rank && !l->is_one[i][which]; ++i) channels *= l->extents[i];
+  for (; i < l->rank && l->is_one[i][which]; ++i) {
+  }
+  *out_inner = (uint32_t)inner;
+  *out_channels = (uint32_t)channels;
+  return i == l->rank;
+}
+
+/* Writes the extents and masks of a kernel that reads by them. */
+static void set_masks(om_gpu_dispatch *d, const layout *l, int main_operand) {
+  om_elementwise_params params;
+  memcpy(&params, d->params, sizeof params);
+  uint32_t extents[OM_MAX_RANK] = {0};
+  params.rank = l->rank;
+  for (uint32_t i = 0; i < l->rank; ++i) {
+    extents[i] = (uint32_t)l->extents[i];
+    if (l->is_one[i][main_operand]) params.input_mask |= 1u << i;
+    if (l->is_one[i][1 - main_operand]) params.other_mask |= 1u << i;
+  }
+  memcpy(&params.extent_0, extents, sizeof extents);
+  memcpy(d->params, &params, sizeof params);
+  d->constants[0] = 1;
+}
+
+static bool is_known_scalar(const om_tensor *tensor) {
+  size_t elems = 0;
+  return tensor->data && om_shape_elems(tensor->rank, tensor->dims, &elems) && elems == 1;
+}
+
+static bool has_elems(const om_tensor *tensor, const om_tensor *other) {
+  size_t a = 0;
+  size_t b = 0;
+  return om_shape_elems(tensor->rank, tensor->dims, &a) &&
+         om_shape_elems(other->rank, other->dims, &b) && a == b;
+}
+
+/* The operand that the chain starts from: one of the result's shape, rather not a constant. */
+static int choose_main(const om_tensor *out, const om_tensor *x, const om_tensor *y) {
+  bool is_x_full = has_elems(x, out);
+  bool is_y_full = has_elems(y, out);
+  if (is_x_full && !(is_y_full && x->data && !y->data)) return 0;
+  return is_y_full ? 1 : 0;
+}
+
+static const char *bind_binary(om_gpu_binder *b, uint8_t op, uint32_t input, uint32_t other) {
+  const om_tensor *out = om_gpu_output(b, 0);
+  const om_tensor *tensors[2] = {om_gpu_input(b, input), om_gpu_input(b, other)};
+  if (tensors[1]->dtype != OM_DTYPE_F32) {
+    return om_gpu_reason(b, "its second operand is %s", om_dtype_name(tensors[1]->dtype));
+  }
+  int main_operand = choose_main(out, tensors[0], tensors[1]);
+  const om_tensor *second = tensors[1 - main_operand];
+  uint32_t second_input = main_operand == 0 ? other : input;
+  om_chain_item item = {.op = op, .is_swapped = main_operand == 1};
+  om_gpu_operand operand = {.kind = OM_GPU_NOTHING};
+  om_gpu_dispatch *d = om_gpu_add_elementwise(b, main_operand == 0 ? input : other);
+  if (!d) return om_gpu_no_memory;
+
+  if (is_known_scalar(second)) {
+    float scalar;
+    memcpy(&scalar, second->data, sizeof scalar);
+    item.source = OM_CHAIN_SCALAR;
+    return om_gpu_chain_add(d, item, NULL, &scalar, 1) ? NULL : om_gpu_no_memory;
+  }
+  operand = om_gpu_read(b, second_input);
+  layout l = lay_out(out, tensors[0], tensors[1]);
+  bool is_main_full = has_elems(tensors[main_operand], out);
+  if (is_main_full && has_elems(second, out)) {
+    item.source = OM_CHAIN_TENSOR;
+  } else if (is_main_full && find_run(&l, 1 - main_operand, &d->chain.inner, &d->chain.channels)) {
+    item.source = OM_CHAIN_VECTOR;
+  } else {
+    item.source = OM_CHAIN_BROADCAST;
+    set_masks(d, &l, main_operand);
+  }
+  return om_gpu_chain_add(d, item, &operand, NULL, 0) ? NULL : om_gpu_no_memory;
+}
+
+const char *om_gpu_bind_elementwise(om_gpu_binder *b,
+                                    uint8_t op,
+                                    uint32_t input,
+                                    uint32_t other,
+                                    const float *scalars,
+                                    uint32_t scalar_count) {
+  if (other != UINT32_MAX) return bind_binary(b, op, input, other);
+  om_gpu_dispatch *d = om_gpu_add_elementwise(b, input);
+  om_chain_item item = {.op = op, .source = OM_CHAIN_NONE};
+  if (!d || !om_gpu_chain_add(d, item, NULL, scalars, scalar_count)) return om_gpu_no_memory;
+  return NULL;
+}

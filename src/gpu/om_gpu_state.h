@@ -1,0 +1,226 @@
+/* The GPU package's own state: what a session, a plan and a region keep.
+ *
+ *     om_provider_session   the device, weights, kernels, arena, staging: one for each session
+ *       om_provider_plan    steps with the dispatches that bind made, constants, regions
+ *         om_gpu_region     dispatches in order, memory of each value, recordings
+ *
+ * Children die first. Everything on the device belongs to the session except a plan's constants
+ * and recordings. All of it is single: the core calls one function of a session at a time.
+ */
+#ifndef OM_GPU_STATE_H
+#define OM_GPU_STATE_H
+
+#include "base/om_interval.h"
+#include "gpu/om_gpu_op.h"
+
+enum {
+  OM_GPU_ALIGNMENT = 256, /* of constants and slots; the most a device asks for */
+  OM_GPU_MAX_SLABS = 64,  /* of one arena */
+};
+
+/* ---- Constants: om_gpu_weights.c ---- */
+
+typedef struct om_gpu_block { /* a piece of a buffer */
+  om_hal_buffer *buffer;      /* borrowed from the store */
+  uint64_t offset;
+  uint64_t bytes; /* a multiple of 4 */
+} om_gpu_block;
+
+typedef struct om_gpu_store_entry {
+  const void *source; /* compared, never read; NULL: never found again */
+  const char *recipe; /* static */
+  uint64_t bytes;
+  om_gpu_block block;
+} om_gpu_store_entry;
+
+typedef struct om_gpu_store {
+  om_hal_buffer **buffers; /* owned */
+  size_t buffer_count, buffer_capacity;
+  om_hal_buffer *shared; /* of buffers: the one small constants go to; may be NULL */
+  uint64_t shared_used, shared_bytes;
+  om_gpu_store_entry *entries; /* owned */
+  size_t entry_count, entry_capacity;
+  uint64_t total_bytes; /* of all buffers */
+} om_gpu_store;
+
+/* ---- Kernels: om_gpu_kernels.c ---- */
+
+typedef struct om_gpu_kernel_entry {
+  om_hal_kernel_desc desc;
+  om_hal_kernel *kernel; /* owned */
+} om_gpu_kernel_entry;
+
+typedef struct om_gpu_kernels {
+  om_gpu_kernel_entry *entries; /* owned */
+  size_t count, capacity;
+} om_gpu_kernels;
+
+/* ---- The arena: om_gpu_arena.c ---- */
+
+typedef struct om_gpu_arena {
+  om_hal_buffer *slabs[OM_GPU_MAX_SLABS]; /* owned */
+  uint64_t slab_bytes[OM_GPU_MAX_SLABS];
+  om_hal_buffer *upload;   /* owned: staging for a region's reads; may be NULL */
+  om_hal_buffer *readback; /* owned: for its writes; may be NULL */
+  uint64_t upload_bytes, readback_bytes;
+  uint64_t generation; /* grows when a buffer is replaced: recordings are stale then */
+} om_gpu_arena;
+
+typedef struct om_gpu_slot { /* where a block of a region lies */
+  uint64_t bytes;            /* a multiple of 4 */
+  uint32_t first, last;      /* launches that use it, inclusive */
+  uint32_t color;            /* blocks of different colors never share a slab */
+  uint32_t slab;             /* out */
+  uint64_t offset;           /* out */
+} om_gpu_slot;
+
+/* ---- Sessions, plans, regions ---- */
+
+struct om_provider_session {
+  const om_hal *hal;     /* static */
+  om_hal_device *device; /* owned */
+  om_hal_limits limits;  /* copies of the device's */
+  om_hal_features features;
+  om_mode mode;
+  bool no_fusion;
+  bool collect_timings;
+  uint64_t submission_flops;
+  uint32_t failed_primitives; /* bits of om_primitive; exact mode only */
+  char exact_failures[128];   /* their names */
+  om_gpu_store weights;
+  om_gpu_block zeros; /* of weights: what unused bindings get */
+  om_gpu_kernels kernels;
+  om_gpu_arena arena;
+  om_gpu_info info;
+};
+
+typedef struct om_gpu_step {   /* what bind answered */
+  om_gpu_dispatch *dispatches; /* owned */
+  size_t dispatch_count, dispatch_capacity;
+  uint64_t *scratch_bytes; /* owned */
+  size_t scratch_count, scratch_capacity;
+  bool is_view;
+} om_gpu_step;
+
+typedef struct om_gpu_launch { /* a dispatch's place in a region */
+  om_gpu_dispatch *dispatch;   /* borrowed from its step */
+  uint32_t step;
+  bool is_absorbed; /* its chain moved to an earlier one: records nothing */
+} om_gpu_launch;
+
+typedef struct om_gpu_region {
+  om_gpu_launch *launches; /* in the plan's pool, as all arrays here */
+  size_t launch_count;
+  const uint32_t *reads, *writes; /* copies of the core's lists */
+  size_t read_count, write_count;
+  uint64_t *read_offsets, *write_offsets; /* into the staging buffers */
+  uint64_t upload_bytes, readback_bytes;
+  uint32_t *slot_of_value;      /* by root value; OM_GPU_NO_SLOT: not of this region */
+  uint32_t *first_slot_of_step; /* its scratch blocks' */
+  om_gpu_slot *slots;
+  size_t slot_count;
+  uint64_t slab_bytes[OM_GPU_MAX_SLABS];
+  om_hal_recording **recordings; /* owned; the array itself too */
+  size_t recording_count, recording_capacity;
+  uint64_t generation; /* of the arena when they were made; 0: none */
+  uint64_t dispatches; /* recorded */
+} om_gpu_region;
+
+#define OM_GPU_NO_SLOT UINT32_MAX
+
+struct om_provider_plan {
+  om_provider_session *session; /* borrowed; outlives the plan */
+  const om_plan_view *view;     /* borrowed from the core until plan_end */
+  om_pool pool;                 /* reasons, regions */
+  om_gpu_store store;           /* constants that are this plan's alone */
+  om_gpu_block *constants;      /* owned array; blocks of a store */
+  size_t constant_count, constant_capacity;
+  om_gpu_step *steps;     /* in the pool; view->step_count of them */
+  uint32_t *roots;        /* in the pool; by value: itself, or what it is a view of */
+  om_gpu_region *regions; /* in the pool */
+  size_t region_count;
+};
+
+struct om_gpu_binder {
+  om_ctx *ctx;
+  om_provider_plan *plan;
+  uint32_t step_index;
+  om_gpu_step *step;
+  om_status status; /* the first failure that is not a refusal */
+};
+
+/* ---- om_gpu_weights.c ---- */
+
+/* A buffer of the session's device, counted in its information. */
+om_status om_gpu_buffer_create(om_ctx *ctx,
+                               om_provider_session *session,
+                               om_hal_memory memory,
+                               uint64_t bytes,
+                               om_hal_buffer **out_buffer);
+
+/* Finds (source, recipe, bytes), or makes it: fill(arg, source, memory) or, where fill is NULL, a
+ * copy of the source. */
+om_status om_gpu_store_get(om_ctx *ctx,
+                           om_provider_session *session,
+                           om_gpu_store *store,
+                           const void *source,
+                           const char *recipe,
+                           uint64_t bytes,
+                           om_gpu_fill fill,
+                           const void *arg,
+                           om_gpu_block *out_block);
+void om_gpu_store_deinit(om_ctx *ctx, om_provider_session *session, om_gpu_store *store);
+
+/* ---- om_gpu_kernels.c ---- */
+
+/* Makes what of these kernels is not there yet, all at once. */
+om_status om_gpu_kernels_prepare(om_ctx *ctx,
+                                 om_provider_session *session,
+                                 const om_hal_kernel_desc *descs,
+                                 size_t count);
+/* The kernel made from an equal description, or NULL. */
+om_hal_kernel *om_gpu_kernels_find(const om_provider_session *session,
+                                   const om_hal_kernel_desc *desc);
+void om_gpu_kernels_deinit(om_ctx *ctx, om_provider_session *session);
+
+/* ---- om_gpu_arena.c ---- */
+
+/* Places the slots in slabs; *slab_bytes gets what each slab must hold. */
+om_status om_gpu_arena_place(om_ctx *ctx,
+                             const om_provider_session *session,
+                             om_gpu_slot *slots,
+                             size_t count,
+                             uint64_t slab_bytes[OM_GPU_MAX_SLABS]);
+/* Grows the session's slabs and staging buffers to what the region needs. */
+om_status om_gpu_arena_fit(om_ctx *ctx, om_provider_session *session, const om_gpu_region *region);
+void om_gpu_arena_deinit(om_ctx *ctx, om_provider_session *session);
+
+/* ---- om_gpu_elementwise.c ---- */
+
+/* True for the elementwise kernels, whose binding 0 is read and 1 written. */
+bool om_gpu_is_elementwise(const om_gpu_dispatch *dispatch);
+/* Chooses the kernel's form and its grid, once the chain is final. */
+void om_gpu_finish_elementwise(const om_provider_session *session, om_gpu_dispatch *dispatch);
+/* Splits `count` workgroups over three dimensions. */
+void om_gpu_split_groups(const om_hal_limits *limits, uint64_t count, uint32_t out_groups[3]);
+
+/* ---- om_gpu_fuse.c ---- */
+
+/* Moves chains into the launches before them. is_fused[step] is set for steps absorbed. */
+om_status om_gpu_fuse(om_ctx *ctx, om_provider_plan *plan, om_gpu_region *region, bool *is_fused);
+
+/* ---- om_gpu_program.c ---- */
+
+om_status om_gpu_compile(om_ctx *ctx,
+                         om_provider_plan *plan,
+                         const om_plan_region *regions,
+                         size_t region_count,
+                         bool *step_is_fused);
+om_status om_gpu_run_region(om_ctx *ctx,
+                            om_provider_plan *plan,
+                            size_t region_index,
+                            const void *const *reads,
+                            void *const *writes);
+void om_gpu_region_deinit(om_ctx *ctx, om_provider_session *session, om_gpu_region *region);
+
+#endif

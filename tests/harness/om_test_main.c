@@ -1,0 +1,241 @@
+/* The program of an operator test: options, the loop over cases and backends, TAP output. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "harness/om_test_case.h"
+
+typedef struct runner {
+  const char *op; /* options; NULL: all */
+  const char *part;
+  const char *backends;
+  uint64_t seed;
+  bool has_vulkan;
+  uint32_t passed, failed, skipped;
+} runner;
+
+typedef struct one_case { /* a case on one backend */
+  om_ctx ctx;
+  om_error error;
+  const om_op_suite *suite;
+  const om_op_case *test_case;
+  om_test_model model;
+} one_case;
+
+/* ---- The backends ---- */
+
+static const char *declined_text(const one_case *c, om_mode mode) {
+  if (mode == OM_MODE_EXACT && c->test_case->declined_exact) return c->test_case->declined_exact;
+  return c->test_case->declined ? c->test_case->declined : c->suite->declined;
+}
+
+static om_status run_cpu(one_case *c,
+                         om_mode mode,
+                         uint32_t thread_count,
+                         om_test_results *out_results) {
+  const om_test_session_args args = {.mode = mode, .thread_count = thread_count};
+  return om_test_run_session(&c->ctx, &c->model, &args, out_results);
+}
+
+static om_status run_device(one_case *c,
+                            const char *backend,
+                            om_mode mode,
+                            om_test_results *out_results) {
+  const char *declined = declined_text(c, mode);
+  /* The null backend computes nothing, so it fails the self-test of exact mode on purpose. */
+  const bool is_null_exact = strcmp(backend, "null") == 0 && mode == OM_MODE_EXACT;
+  const om_test_session_args args = {.backend = backend,
+                                     .mode = mode,
+                                     .thread_count = 2,
+                                     .require_gpu = !declined && !is_null_exact,
+                                     .declined = is_null_exact ? NULL : declined};
+  return om_test_run_session(&c->ctx, &c->model, &args, out_results);
+}
+
+static om_status check_values(one_case *c, om_mode mode, const om_test_results *results) {
+  if (mode == OM_MODE_FAST && c->test_case->exact_only) return OM_OK;
+  return om_test_check_values(&c->ctx, c->suite, c->test_case, &c->model, mode, results);
+}
+
+static om_status test_direct(one_case *c) {
+  om_status st = OM_OK;
+  om_test_results one = {0}, three = {0};
+  OM_GO(om_test_run_direct(&c->ctx, &c->model, &one));
+  OM_GO(check_values(c, OM_MODE_EXACT, &one));
+  c->ctx.thread_count = 3;
+  OM_GO(om_test_run_direct(&c->ctx, &c->model, &three));
+  OM_GO(om_test_check_same(&c->ctx, &one, &three, "1 and 3 threads"));
+done:
+  om_test_results_deinit(&c->ctx, &one);
+  om_test_results_deinit(&c->ctx, &three);
+  return st;
+}
+
+static om_status test_cpu(one_case *c) {
+  om_status st = OM_OK;
+  om_test_results one = {0}, three = {0}, fast = {0};
+  OM_GO(run_cpu(c, OM_MODE_EXACT, 1, &one));
+  OM_GO(check_values(c, OM_MODE_EXACT, &one));
+  OM_GO(run_cpu(c, OM_MODE_EXACT, 3, &three));
+  OM_GO(om_test_check_same(&c->ctx, &one, &three, "1 and 3 threads"));
+  OM_GO(run_cpu(c, OM_MODE_FAST, 2, &fast));
+  OM_GO(check_values(c, OM_MODE_FAST, &fast));
+done:
+  om_test_results_deinit(&c->ctx, &one);
+  om_test_results_deinit(&c->ctx, &three);
+  om_test_results_deinit(&c->ctx, &fast);
+  return st;
+}
+
+static om_status test_null(one_case *c) {
+  om_test_results fast = {0}, exact = {0};
+  om_status st = run_device(c, "null", OM_MODE_FAST, &fast);
+  if (st == OM_OK) st = run_device(c, "null", OM_MODE_EXACT, &exact);
+  om_test_results_deinit(&c->ctx, &fast);
+  om_test_results_deinit(&c->ctx, &exact);
+  return st;
+}
+
+static om_status test_vulkan(one_case *c) {
+  om_status st = OM_OK;
+  om_test_results cpu = {0}, exact = {0}, fast = {0};
+  OM_GO(run_device(c, "vulkan", OM_MODE_EXACT, &exact));
+  OM_GO(run_cpu(c, OM_MODE_EXACT, 2, &cpu));
+  OM_GO(om_test_check_same(&c->ctx, &cpu, &exact, "CPU and device"));
+  OM_GO(run_device(c, "vulkan", OM_MODE_FAST, &fast));
+  OM_GO(check_values(c, OM_MODE_FAST, &fast));
+done:
+  om_test_results_deinit(&c->ctx, &cpu);
+  om_test_results_deinit(&c->ctx, &exact);
+  om_test_results_deinit(&c->ctx, &fast);
+  return st;
+}
+
+static const struct {
+  const char *name;
+  om_status (*test)(one_case *c);
+} backends[] = {
+    {"direct", test_direct}, {"cpu", test_cpu}, {"null", test_null}, {"vulkan", test_vulkan}};
+
+/* ---- The loop ---- */
+
+/* True if `word` is one of the comma-separated words of `list`. */
+static bool list_has(const char *list, const char *word) {
+  const size_t bytes = strlen(word);
+  for (const char *p = list; p; p = strchr(p, ',')) {
+    if (*p == ',') ++p;
+    if (strncmp(p, word, bytes) == 0 && (p[bytes] == ',' || p[bytes] == '\0')) return true;
+  }
+  return false;
+}
+
+/* The same seed for a case whatever else runs. */
+static uint64_t case_seed(uint64_t seed, const char *name) {
+  uint64_t hash = 0xcbf29ce484222325u ^ seed; /* FNV-1a */
+  for (; *name != '\0'; ++name) hash = (hash ^ (uint8_t)*name) * 0x100000001b3u;
+  return hash;
+}
+
+/* Turns the outcome round for a case that expects a failure. */
+static bool has_passed(one_case *c, om_status st) {
+  const char *want = c->test_case->error;
+  if (!want) return st == OM_OK;
+  if (st == OM_OK) {
+    OM_IGNORE(OM_FAIL(
+        &c->ctx, OM_E_INTERNAL, "It should have failed with \"%s\".", want)); /* reported below */
+    return false;
+  }
+  return st != OM_E_INTERNAL && strstr(c->error.message, want) != NULL;
+}
+
+static void report(runner *r, const one_case *c, const char *backend, bool is_pass) {
+  const uint32_t number = r->passed + r->failed + r->skipped + 1;
+  printf("%s %u - %s/%s on %s\n",
+         is_pass ? "ok" : "not ok",
+         number,
+         c->suite->op_type,
+         c->test_case->name,
+         backend);
+  if (is_pass) {
+    ++r->passed;
+    return;
+  }
+  ++r->failed;
+  printf("#   %s: %s\n", om_status_name(c->error.status), c->error.message);
+  if (c->test_case->error) printf("#   expected: %s\n", c->test_case->error);
+  printf("#   at %s:%d, --seed %llu\n",
+         c->error.file ? c->error.file : "?",
+         c->error.line,
+         (unsigned long long)r->seed);
+}
+
+static void run_on_backend(runner *r,
+                           const om_op_suite *suite,
+                           const om_op_case *test_case,
+                           size_t backend) {
+  one_case c = {.suite = suite, .test_case = test_case};
+  const char *name = backends[backend].name;
+  c.ctx = (om_ctx){.allocator = om_default_allocator(), .error = &c.error, .thread_count = 1};
+  if (strcmp(name, "vulkan") == 0 && !r->has_vulkan) {
+    ++r->skipped;
+    printf("ok %u - %s/%s on vulkan # SKIP no device\n",
+           r->passed + r->failed + r->skipped,
+           suite->op_type,
+           test_case->name);
+    return;
+  }
+  om_status st =
+      om_test_model_init(&c.ctx, suite, test_case, case_seed(r->seed, test_case->name), &c.model);
+  if (st == OM_OK)
+    report(r, &c, name, has_passed(&c, backends[backend].test(&c)));
+  else
+    report(r, &c, name, false);
+  om_test_model_deinit(&c.ctx, &c.model);
+  fflush(stdout);
+}
+
+static void run_suite(runner *r, const om_op_suite *suite) {
+  if (r->op && strcmp(r->op, suite->op_type) != 0) return;
+  for (size_t i = 0; i < suite->case_count; ++i) {
+    const om_op_case *test_case = &suite->cases[i];
+    if (r->part && !strstr(test_case->name, r->part)) continue;
+    for (size_t b = 0; b < OM_COUNT_OF(backends); ++b) {
+      const bool is_direct = strcmp(backends[b].name, "direct") == 0;
+      if (test_case->graph && is_direct) continue;
+      if (list_has(r->backends, backends[b].name)) run_on_backend(r, suite, test_case, b);
+    }
+  }
+}
+
+static bool read_options(int argc, char **argv, runner *r) {
+  const char *seed = getenv("OM_TEST_SEED");
+  r->backends = getenv("OM_TEST_BACKENDS");
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (strcmp(argv[i], "--op") == 0)
+      r->op = argv[i + 1];
+    else if (strcmp(argv[i], "--case") == 0)
+      r->part = argv[i + 1];
+    else if (strcmp(argv[i], "--backend") == 0)
+      r->backends = argv[i + 1];
+    else if (strcmp(argv[i], "--seed") == 0)
+      seed = argv[i + 1];
+    else
+      return false;
+  }
+  if (!r->backends) r->backends = "direct,cpu,null,vulkan";
+  r->seed = seed ? strtoull(seed, NULL, 10) : 1;
+  return argc % 2 == 1;
+}
+
+int om_op_test_main(int argc, char **argv, const om_op_suite *suites, size_t suite_count) {
+  runner r = {0};
+  if (!read_options(argc, argv, &r)) {
+    fprintf(stderr, "usage: %s [--op NAME] [--case PART] [--backend LIST] [--seed N]\n", argv[0]);
+    return 2;
+  }
+  r.has_vulkan = list_has(r.backends, "vulkan") && om_test_backend_is_there("vulkan");
+  for (size_t i = 0; i < suite_count; ++i) run_suite(&r, &suites[i]);
+  printf("1..%u\n", r.passed + r.failed + r.skipped);
+  printf("# %u passed, %u failed, %u skipped\n", r.passed, r.failed, r.skipped);
+  if (r.failed > 0) return 1;
+  return r.passed > 0 ? 0 : 77;
+}

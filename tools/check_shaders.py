@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Each kernel that a shader's head declares is named in src/gpu, and each head says what its
+kernels compute."""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+KERNEL = re.compile(r"^//! kernel (\w+)", re.MULTILINE)
+
+
+def main():
+    sources = "\n".join(p.read_text(encoding="utf-8") for p in sorted((ROOT / "src/gpu").glob("*.[ch]")))
+    used = set(re.findall(r"\bOM_SHADER_(\w+)", sources))
+    # A macro may paste the name together: OM_SHADER_##NAME##_EXACT and its kin.
+    pasted = [re.compile(re.sub(r"##\w+(##)?", r"\\w+", p)) for p in re.findall(r"\bOM_SHADER_(##[\w#]+)", sources)]
+    failed = 0
+    for path in sorted((ROOT / "src/gpu/shaders").glob("*.comp")):
+        text = path.read_text(encoding="utf-8")
+        names = KERNEL.findall(text)
+        if not text.startswith("//") or text.startswith("//!"):
+            print(f"{path.relative_to(ROOT)}: the head does not say what the kernels compute")
+            failed += 1
+        if not names:
+            print(f"{path.relative_to(ROOT)}: declares no kernel")
+            failed += 1
+        for name in names:
+            key = name.upper()
+            if key not in used and not any(p.fullmatch(key) for p in pasted):
+                print(f"{path.relative_to(ROOT)}: nothing in src/gpu names OM_SHADER_{key}")
+                failed += 1
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
