@@ -7,7 +7,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PREFIXES = ("om_", "ops_", "gpu_ops_", "exact_", "onnx", "elementwise")
+PREFIXES = ("om_", "op_", "ops_", "gpu_ops_", "exact_", "onnx", "elementwise")
 
 
 def main():

@@ -7,6 +7,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ALLOCATOR = "src/base/om_alloc.c"
+# volk's own entry points are one set for the process, so loading them takes one lock.
+GLOBALS = {"src/gpu/hal/vulkan/om_vk_loader.c": "static pthread_mutex_t volk_lock"}
 RULES = [
     ("allocates outside " + ALLOCATOR,
      re.compile(r"(?<![\w.>])(malloc|calloc|realloc|free|strdup|strndup|aligned_alloc|posix_memalign)\s*\(")),
@@ -15,7 +17,7 @@ RULES = [
     ("uses a function without a bound", re.compile(r"(?<![\w.>])(strcpy|strcat|sprintf|gets)\s*\(")),
     ("a variable-length array on the stack", re.compile(r"(?<![\w.>])alloca\s*\(")),
     ("a writable global",
-     re.compile(r"^static (?!const\b|inline\b|_Thread_local const\b)[\w ]+?[\w*]+(\[[^\]]*\])*( =[^(]*)?;",
+     re.compile(r"^static (?!const\b|inline\b|_Thread_local const\b)[\w ]+?[\w*]+(\[[^\]]*\])*( =[^(\n]*)?;",
                 re.MULTILINE)),
 ]
 TODO = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b(?!\(#\d+\))")
@@ -34,6 +36,8 @@ def library_errors(path):
         if "allocates" in what and path.relative_to(ROOT).as_posix() == ALLOCATOR:
             continue
         for match in rule.finditer(text):
+            if match.group().startswith(GLOBALS.get(path.relative_to(ROOT).as_posix(), "\n")):
+                continue
             yield text.count("\n", 0, match.start()) + 1, f"{what}: {match.group().strip()}"
 
 

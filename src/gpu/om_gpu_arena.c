@@ -147,5 +147,5 @@ void om_gpu_arena_deinit(om_ctx *ctx, om_provider_session *session) {
   }
   if (arena->upload) session->hal->buffer_destroy(ctx, session->device, arena->upload);
   if (arena->readback) session->hal->buffer_destroy(ctx, session->device, arena->readback);
-  *arena = (om_gpu_arena){0};
+  memset(arena, 0, sizeof *arena); /* a literal would stand on the stack */
 }

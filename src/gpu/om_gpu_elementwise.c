@@ -37,7 +37,7 @@ bool om_gpu_is_elementwise(const om_gpu_dispatch *dispatch) {
 
 void om_gpu_finish_elementwise(const om_provider_session *session, om_gpu_dispatch *dispatch) {
   enum { GROUP_THREADS = 256 }; /* as the shader has it */
-  om_elementwise_params params;
+  om_elementwise_kernel_params params;
   memcpy(&params, dispatch->params, sizeof params);
   bool is_exact = session->mode == OM_MODE_EXACT;
   bool is_broadcast = dispatch->constants[0] != 0;
@@ -56,12 +56,11 @@ static bool is_same_operand(const om_gpu_operand *a, const om_gpu_operand *b) {
   return a->kind == b->kind && a->index == b->index && a->offset_bytes == b->offset_bytes;
 }
 
-bool om_gpu_chain_add(om_gpu_dispatch *dispatch,
+bool om_gpu_chain_add(om_gpu_chain *chain,
                       om_chain_item item,
                       const om_gpu_operand *operand,
                       const float *scalars,
                       uint32_t scalar_count) {
-  om_gpu_chain *chain = &dispatch->chain;
   uint32_t slot = 0;
   if (chain->item_count == OM_CHAIN_MAX_ITEMS) return false;
   if (chain->scalar_count + scalar_count > OM_CHAIN_MAX_SCALARS) return false;
@@ -83,7 +82,7 @@ om_gpu_dispatch *om_gpu_add_elementwise(om_gpu_binder *b, uint32_t input) {
   om_gpu_operand to = om_gpu_write(b, 0);
   om_gpu_dispatch *d = om_gpu_add_dispatch(b, OM_SHADER_ELEMENTWISE);
   if (!d || !out || !om_shape_elems(out->rank, out->dims, &elems)) return NULL;
-  om_elementwise_params params = {.elems = (uint32_t)elems};
+  om_elementwise_kernel_params params = {.elems = (uint32_t)elems};
   memcpy(d->params, &params, sizeof params);
   d->params_bytes = sizeof params;
   d->constant_count = 1;
@@ -143,7 +142,7 @@ static bool find_run(const layout *l, int which, uint32_t *out_inner, uint32_t *
 
 /* Writes the extents and masks of a kernel that reads by them. */
 static void set_masks(om_gpu_dispatch *d, const layout *l, int main_operand) {
-  om_elementwise_params params;
+  om_elementwise_kernel_params params;
   memcpy(&params, d->params, sizeof params);
   uint32_t extents[OM_MAX_RANK] = {0};
   params.rank = l->rank;
@@ -195,7 +194,7 @@ static const char *bind_binary(om_gpu_binder *b, uint8_t op, uint32_t input, uin
     float scalar;
     memcpy(&scalar, second->data, sizeof scalar);
     item.source = OM_CHAIN_SCALAR;
-    return om_gpu_chain_add(d, item, NULL, &scalar, 1) ? NULL : om_gpu_no_memory;
+    return om_gpu_chain_add(&d->chain, item, NULL, &scalar, 1) ? NULL : om_gpu_no_memory;
   }
   operand = om_gpu_read(b, second_input);
   layout l = lay_out(out, tensors[0], tensors[1]);
@@ -208,7 +207,7 @@ static const char *bind_binary(om_gpu_binder *b, uint8_t op, uint32_t input, uin
     item.source = OM_CHAIN_BROADCAST;
     set_masks(d, &l, main_operand);
   }
-  return om_gpu_chain_add(d, item, &operand, NULL, 0) ? NULL : om_gpu_no_memory;
+  return om_gpu_chain_add(&d->chain, item, &operand, NULL, 0) ? NULL : om_gpu_no_memory;
 }
 
 const char *om_gpu_bind_elementwise(om_gpu_binder *b,
@@ -220,6 +219,7 @@ const char *om_gpu_bind_elementwise(om_gpu_binder *b,
   if (other != UINT32_MAX) return bind_binary(b, op, input, other);
   om_gpu_dispatch *d = om_gpu_add_elementwise(b, input);
   om_chain_item item = {.op = op, .source = OM_CHAIN_NONE};
-  if (!d || !om_gpu_chain_add(d, item, NULL, scalars, scalar_count)) return om_gpu_no_memory;
+  if (!d || !om_gpu_chain_add(&d->chain, item, NULL, scalars, scalar_count))
+    return om_gpu_no_memory;
   return NULL;
 }

@@ -144,10 +144,10 @@ const char *om_gpu_bind_elementwise(om_gpu_binder *b,
  * chain to fill (om_gpu_chain_add); NULL as above. The kernel is chosen later. */
 om_gpu_dispatch *om_gpu_add_elementwise(om_gpu_binder *b, uint32_t input);
 
-/* Appends an item to a dispatch's chain, with its operand where it takes one (VECTOR, TENSOR) or
- * its scalars (a SCALAR's value, or an operation's p and q). VECTOR operands first set
- * chain.inner and chain.channels. False: the chain is full, and nothing has changed. */
-bool om_gpu_chain_add(om_gpu_dispatch *dispatch,
+/* Appends an item to a chain, with its operand where it takes one (VECTOR, TENSOR) or
+ * its scalars (a SCALAR's value, or an operation's p and q). Whoever adds a VECTOR sets
+ * inner and channels first. False: the chain is full, and nothing has changed. */
+bool om_gpu_chain_add(om_gpu_chain *chain,
                       om_chain_item item,
                       const om_gpu_operand *operand,
                       const float *scalars,

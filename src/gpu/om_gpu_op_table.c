@@ -12,10 +12,11 @@ static const om_gpu_op *const families[] = {
 #define OM_FAMILY(name) om_gpu_ops_##name,
 #include "om_gpu_op_families.def"
 #undef OM_FAMILY
+    NULL,
 };
 
 const om_gpu_op *om_gpu_op_get(size_t index) {
-  for (size_t family = 0; family < OM_COUNT_OF(families); ++family) {
+  for (size_t family = 0; families[family]; ++family) {
     for (const om_gpu_op *op = families[family]; op->type; ++op) {
       if (index-- == 0) return op;
     }
@@ -24,7 +25,7 @@ const om_gpu_op *om_gpu_op_get(size_t index) {
 }
 
 const om_gpu_op *om_gpu_op_find(const char *domain, const char *type) {
-  for (size_t family = 0; family < OM_COUNT_OF(families); ++family) {
+  for (size_t family = 0; families[family]; ++family) {
     for (const om_gpu_op *op = families[family]; op->type; ++op) {
       if (strcmp(op->type, type) == 0 && strcmp(op->domain, domain) == 0) return op;
     }

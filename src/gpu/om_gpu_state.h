@@ -11,12 +11,15 @@
 #define OM_GPU_STATE_H
 
 #include "base/om_interval.h"
+#include "base/om_thread.h"
 #include "gpu/om_gpu_op.h"
 
 enum {
   OM_GPU_ALIGNMENT = 256, /* of constants and slots; the most a device asks for */
   OM_GPU_MAX_SLABS = 64,  /* of one arena */
 };
+
+enum { OM_GPU_CHAIN_PARAMS_BYTES = 40 }; /* sizeof(om_chain_params), abi/om_params.h */
 
 /* ---- Constants: om_gpu_weights.c ---- */
 
@@ -216,6 +219,18 @@ om_status om_gpu_compile(om_ctx *ctx,
                          const om_plan_region *regions,
                          size_t region_count,
                          bool *step_is_fused);
+
+/* The slot of a VALUE or SCRATCH operand; NULL for the others. */
+om_gpu_slot *om_gpu_operand_slot(const om_provider_plan *plan,
+                                 const om_gpu_region *region,
+                                 uint32_t step,
+                                 const om_gpu_operand *operand);
+
+/* ---- om_gpu_record.c ---- */
+
+/* The kernel a dispatch needs: its constants, then the chain's items. */
+void om_gpu_describe_kernel(const om_gpu_dispatch *dispatch, om_hal_kernel_desc *out_desc);
+
 om_status om_gpu_run_region(om_ctx *ctx,
                             om_provider_plan *plan,
                             size_t region_index,

@@ -50,11 +50,8 @@ static om_status create_session(om_ctx *ctx,
   om_session_options options = OM_SESSION_OPTIONS_INIT;
   om_graph graph;
   om_status st = om_test_model_graph(ctx, model, &graph);
-  /* The model takes the graph over, also when it fails. */
-  if (st == OM_OK)
-    st = om_model_create_from_graph(ctx, &graph, &r->model);
-  else
-    om_graph_deinit(ctx, &graph);
+  if (st == OM_OK) st = om_model_create_from_graph(ctx, &graph, &r->model);
+  if (st != OM_OK) om_graph_deinit(ctx, &graph); /* else the model has taken it over */
   if (st != OM_OK) return st;
   options.mode = args->mode;
   options.thread_count = args->thread_count;

@@ -295,7 +295,7 @@ OM_FN float om_exp(float x) {
 #endif
 }
 
-OM_FN float om_log(float x) {
+OM_FN float om_ln(float x) {
 #if OM_FAST
   return log(x);
 #else
@@ -337,7 +337,7 @@ OM_FN float om_log(float x) {
 OM_FN float om_expm1(float x) {
   OM_ALWAYS_PRECISE float u = om_exp(x);
   OM_ALWAYS_PRECISE float d = u - 1.0f;
-  OM_PRECISE float r = d * om_div(x, om_log(u));
+  OM_PRECISE float r = d * om_div(x, om_ln(u));
   bool is_tiny = u == 1.0f;
   bool is_far = d == -1.0f || u > 1.0e30f;
   return is_tiny ? om_ftz(x) : (is_far || om_is_nan(x) ? d : r);
@@ -346,9 +346,9 @@ OM_FN float om_expm1(float x) {
 OM_FN float om_log1p(float x) {
   OM_ALWAYS_PRECISE float u = x + 1.0f;
   OM_ALWAYS_PRECISE float d = u - 1.0f;
-  OM_PRECISE float r = om_log(u) * om_div(x, d);
+  OM_PRECISE float r = om_ln(u) * om_div(x, d);
   bool is_tiny = d == 0.0f;
-  return is_tiny ? om_ftz(x) : (u > 1.0e30f || u == 0.0f || om_is_nan(x) ? om_log(u) : r);
+  return is_tiny ? om_ftz(x) : (u > 1.0e30f || u == 0.0f || om_is_nan(x) ? om_ln(u) : r);
 }
 
 /* ---- Functions made of the exponential ---- */

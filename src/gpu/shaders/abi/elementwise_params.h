@@ -1,10 +1,10 @@
-/* Parameters of the elementwise kernels. */
+/* Parameters of the elementwise kernels (om_elementwise_params are the operators'). */
 #ifndef OM_ELEMENTWISE_PARAMS_H
 #define OM_ELEMENTWISE_PARAMS_H
 
 #include "abi/om_params.h"
 
-OM_PARAMS_BEGIN(elementwise)
+OM_PARAMS_BEGIN(elementwise_kernel)
 OM_UINT(elems)                     /* of the result */
 OM_UINT(rank)                      /* of the extents below; innermost first */
 OM_UINT(extent_0)
@@ -17,6 +17,6 @@ OM_UINT(extent_6)
 OM_UINT(extent_7)
 OM_UINT(input_mask)                /* bit d: the input has extent 1 in dimension d */
 OM_UINT(other_mask)                /* the same for a BROADCAST operand */
-OM_PARAMS_END(elementwise)
+OM_PARAMS_END(elementwise_kernel)
 
 #endif

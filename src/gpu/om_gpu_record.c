@@ -1,0 +1,361 @@
+/* Recording a region, and running it.
+ *
+ *     staging -> slots | dispatches, with barriers where byte ranges meet | slots -> staging
+ *
+ * A region is recorded at its first run and submitted again afterwards; only an arena that grew
+ * in between makes its recordings stale. Long regions are cut into recordings of a bounded
+ * amount of work; at the first run each is handed over as soon as it stands.
+ *
+ * Barriers. `ranges` holds what was read and written since the last barrier. A barrier comes
+ * before a launch that reads what was written or writes what was read or written; what touches
+ * none of it runs beside what is in flight. A recording begins with no ranges: what is submitted
+ * before it is done first.
+ */
+#include "abi/om_params.h"
+#include "gpu/om_gpu_state.h"
+
+typedef struct range {
+  const om_hal_buffer *buffer;
+  uint64_t begin, end;
+  bool is_written;
+} range;
+
+typedef struct recorder {
+  om_provider_plan *plan;
+  om_gpu_region *region;
+  om_hal_recording *current; /* the last of the region's; NULL: none is open */
+  uint32_t timestamp_count;  /* in it */
+  uint64_t flops;            /* in it */
+  bool hands_over;           /* submit each piece as it stands */
+  uint64_t number;           /* of the last submission */
+  size_t handed_over;        /* recordings submitted so far */
+  uint64_t submit_ns;        /* time in submit calls */
+  range *ranges;             /* owned */
+  size_t range_count, range_capacity;
+} recorder;
+
+/* ---- Kernels and places ---- */
+
+/* The chain's item as the shader reads it (common/chain.glsl). */
+static uint32_t encode_item(const om_chain_item *item, uint32_t first_scalar) {
+  return (uint32_t)item->op | (uint32_t)item->source << 8 | (uint32_t)item->operand << 12 |
+         (uint32_t)item->is_swapped << 14 | first_scalar << 16;
+}
+
+void om_gpu_describe_kernel(const om_gpu_dispatch *dispatch, om_hal_kernel_desc *out_desc) {
+  *out_desc = (om_hal_kernel_desc){.shader = om_shader_get(dispatch->shader)};
+  memcpy(out_desc->constants, dispatch->constants, dispatch->constant_count * sizeof(uint32_t));
+  if (!dispatch->has_chain) return;
+  uint32_t scalar = 0;
+  for (uint32_t i = 0; i < dispatch->chain.item_count; ++i) {
+    const om_chain_item *item = &dispatch->chain.items[i];
+    out_desc->constants[dispatch->constant_count + i] = encode_item(item, scalar);
+    if (item->source == OM_CHAIN_SCALAR) ++scalar;
+    if (item->source == OM_CHAIN_NONE) scalar += om_chain_op_scalars(item->op);
+  }
+}
+
+static om_hal_binding resolve(const recorder *r, uint32_t step, const om_gpu_operand *operand) {
+  const om_provider_session *session = r->plan->session;
+  om_gpu_block block = session->zeros;
+  if (operand->kind == OM_GPU_CONSTANT) block = r->plan->constants[operand->index];
+  const om_gpu_slot *slot = om_gpu_operand_slot(r->plan, r->region, step, operand);
+  if (slot) {
+    block = (om_gpu_block){
+        .buffer = session->arena.slabs[slot->slab], .offset = slot->offset, .bytes = slot->bytes};
+  }
+  if (operand->kind == OM_GPU_NOTHING)
+    return (om_hal_binding){block.buffer, block.offset, block.bytes};
+  uint64_t bytes =
+      operand->bytes != 0 ? om_size_align(operand->bytes, 4) : block.bytes - operand->offset_bytes;
+  return (om_hal_binding){block.buffer, block.offset + operand->offset_bytes, bytes};
+}
+
+/* ---- Barriers ---- */
+
+static bool meets(const recorder *r, const om_hal_binding *binding, bool is_written) {
+  for (size_t i = 0; i < r->range_count; ++i) {
+    const range *other = &r->ranges[i];
+    if (other->buffer != binding->buffer || !(is_written || other->is_written)) continue;
+    if (other->begin < binding->offset + binding->bytes && binding->offset < other->end)
+      return true;
+  }
+  return false;
+}
+
+static om_status add_range(om_ctx *ctx,
+                           recorder *r,
+                           const om_hal_binding *binding,
+                           bool is_written) {
+  OM_TRY(OM_GROW(ctx, r->ranges, r->range_count, r->range_capacity));
+  r->ranges[r->range_count++] = (range){.buffer = binding->buffer,
+                                        .begin = binding->offset,
+                                        .end = binding->offset + binding->bytes,
+                                        .is_written = is_written};
+  return OM_OK;
+}
+
+/* A barrier, if one of the bindings meets what is in flight; then they are in flight too. */
+static om_status guard(
+    om_ctx *ctx, recorder *r, const om_hal_binding *bindings, uint32_t count, uint32_t write_mask) {
+  for (uint32_t k = 0; k < count; ++k) {
+    if (!meets(r, &bindings[k], (write_mask >> k & 1) != 0)) continue;
+    OM_TRY(r->plan->session->hal->record_barrier(ctx, r->current));
+    r->range_count = 0;
+    break;
+  }
+  for (uint32_t k = 0; k < count; ++k) {
+    OM_TRY(add_range(ctx, r, &bindings[k], (write_mask >> k & 1) != 0));
+  }
+  return OM_OK;
+}
+
+/* ---- Pieces ---- */
+
+static om_status mark_time(om_ctx *ctx, recorder *r) {
+  const om_provider_session *session = r->plan->session;
+  if (!session->collect_timings || !session->features.timestamps) return OM_OK;
+  return session->hal->record_timestamp(ctx, r->current, r->timestamp_count++);
+}
+
+static om_status begin_piece(om_ctx *ctx, recorder *r) {
+  om_gpu_region *region = r->region;
+  const om_hal *hal = r->plan->session->hal;
+  if (r->current) return OM_OK;
+  OM_TRY(OM_GROW(ctx, region->recordings, region->recording_count, region->recording_capacity));
+  OM_TRY(hal->recording_begin(ctx,
+                              r->plan->session->device,
+                              region->launch_count + region->read_count + region->write_count,
+                              r->plan->session->collect_timings ? 2 : 0,
+                              &r->current));
+  region->recordings[region->recording_count++] = r->current;
+  r->flops = 0;
+  r->timestamp_count = 0;
+  r->range_count = 0; /* a recording begins after all that was submitted before it */
+  if (region->recording_count == 1) OM_TRY(mark_time(ctx, r));
+  return OM_OK;
+}
+
+static om_status end_piece(om_ctx *ctx, recorder *r) {
+  om_provider_session *session = r->plan->session;
+  om_hal_recording *recording = r->current;
+  r->current = NULL;
+  OM_TRY(session->hal->recording_end(ctx, recording));
+  if (!r->hands_over) return OM_OK;
+  uint64_t begin = om_now_ns();
+  OM_TRY(session->hal->submit(ctx, session->device, &recording, 1, &r->number));
+  ++r->handed_over;
+  ++session->info.submissions;
+  r->submit_ns += om_now_ns() - begin;
+  return OM_OK;
+}
+
+/* ---- What is recorded ---- */
+
+static om_status record_launch(om_ctx *ctx, recorder *r, const om_gpu_launch *launch) {
+  const om_gpu_dispatch *d = launch->dispatch;
+  const om_provider_session *session = r->plan->session;
+  const om_hal_shader *shader = om_shader_get(d->shader);
+  const om_gpu_operand nothing = {.kind = OM_GPU_NOTHING};
+  uint8_t params[OM_HAL_MAX_PARAMS_BYTES];
+  om_hal_kernel_desc desc;
+  om_hal_dispatch dispatch = {.params = params};
+  om_gpu_describe_kernel(d, &desc);
+  dispatch.kernel = om_gpu_kernels_find(session, &desc);
+  memcpy(dispatch.groups, d->groups, sizeof d->groups);
+  for (uint32_t k = 0; k < shader->binding_count; ++k) {
+    const om_gpu_operand *operand = &nothing;
+    if (k < d->operand_count) operand = &d->operands[k];
+    if (k >= d->operand_count && k - d->operand_count < d->chain.operand_count) {
+      operand = &d->chain.operands[k - d->operand_count];
+    }
+    dispatch.bindings[k] = resolve(r, launch->step, operand);
+  }
+  memcpy(params, d->params, d->params_bytes);
+  if (d->has_chain) {
+    om_chain_params chain;
+    memcpy(&chain, d->chain.scalars, sizeof d->chain.scalars);
+    chain.chain_inner = d->chain.inner;
+    chain.chain_channels = d->chain.channels;
+    memcpy(params + d->params_bytes, &chain, sizeof chain);
+  }
+  OM_TRY(guard(ctx, r, dispatch.bindings, shader->binding_count, shader->write_mask));
+  OM_TRY(session->hal->record_dispatch(ctx, r->current, &dispatch));
+  ++r->region->dispatches;
+  r->flops += d->flops;
+  return OM_OK;
+}
+
+static om_status record_copies(om_ctx *ctx, recorder *r, bool is_upload) {
+  const om_provider_session *session = r->plan->session;
+  const om_gpu_region *region = r->region;
+  size_t count = is_upload ? region->read_count : region->write_count;
+  for (size_t i = 0; i < count; ++i) {
+    om_gpu_operand operand = {.kind = OM_GPU_VALUE,
+                              .index = is_upload ? region->reads[i] : region->writes[i]};
+    om_hal_binding slot = resolve(r, 0, &operand);
+    om_hal_binding staging = {
+        .buffer = is_upload ? session->arena.upload : session->arena.readback,
+        .offset = is_upload ? region->read_offsets[i] : region->write_offsets[i],
+        .bytes = slot.bytes};
+    OM_TRY(guard(ctx, r, &slot, 1, is_upload ? 1 : 0));
+    OM_TRY(session->hal->record_copy(
+        ctx, r->current, is_upload ? &staging : &slot, is_upload ? &slot : &staging));
+  }
+  return OM_OK;
+}
+
+static om_status record_all(om_ctx *ctx, recorder *r) {
+  const om_provider_session *session = r->plan->session;
+  OM_TRY(begin_piece(ctx, r));
+  OM_TRY(record_copies(ctx, r, true));
+  for (size_t i = 0; i < r->region->launch_count; ++i) {
+    const om_gpu_launch *launch = &r->region->launches[i];
+    if (r->flops > 0 && r->flops + launch->dispatch->flops > session->submission_flops) {
+      OM_TRY(end_piece(ctx, r));
+      OM_TRY(begin_piece(ctx, r));
+    }
+    om_status st = record_launch(ctx, r, launch);
+    if (st != OM_OK) {
+      const om_node *node = r->plan->view->steps[launch->step].node;
+      om_error_prefix(ctx, "Recording %s '%s': ", node->type, node->name);
+      return st;
+    }
+  }
+  OM_TRY(record_copies(ctx, r, false));
+  OM_TRY(mark_time(ctx, r));
+  return end_piece(ctx, r);
+}
+
+static void drop_recordings(om_ctx *ctx, om_provider_session *session, om_gpu_region *region) {
+  for (size_t i = 0; i < region->recording_count; ++i) {
+    session->hal->recording_destroy(ctx, session->device, region->recordings[i]);
+  }
+  region->recording_count = 0;
+  region->generation = 0;
+  region->dispatches = 0;
+}
+
+void om_gpu_region_deinit(om_ctx *ctx, om_provider_session *session, om_gpu_region *region) {
+  drop_recordings(ctx, session, region);
+  om_delete(ctx, region->recordings);
+  region->recordings = NULL;
+}
+
+/* Records the region anew, handing pieces over where that pays. *out_number: the last submission,
+ * 0 if nothing is submitted yet. */
+static om_status record_region(om_ctx *ctx,
+                               om_provider_plan *plan,
+                               om_gpu_region *region,
+                               uint64_t *out_number,
+                               uint64_t *out_submit_ns) {
+  om_provider_session *session = plan->session;
+  recorder r = {.plan = plan, .region = region, .hands_over = session->features.hands_over_early};
+  drop_recordings(ctx, session, region);
+  om_status st = record_all(ctx, &r);
+  if (st == OM_OK) region->generation = session->arena.generation;
+  if (st != OM_OK && r.handed_over > 0) {
+    /* The recording's own failure is what the caller hears; this only empties the queue. */
+    OM_IGNORE(session->hal->wait(ctx, session->device, r.number));
+  }
+  if (st != OM_OK) drop_recordings(ctx, session, region);
+  om_delete(ctx, r.ranges);
+  *out_number = r.number;
+  *out_submit_ns = r.submit_ns;
+  return st;
+}
+
+/* ---- A run ---- */
+
+static om_status read_times(om_ctx *ctx,
+                            om_provider_session *session,
+                            const om_gpu_region *region) {
+  uint64_t times[2] = {0, 0};
+  if (!session->collect_timings || !session->features.timestamps) return OM_OK;
+  bool is_one = region->recording_count == 1;
+  om_hal_recording *last = region->recordings[region->recording_count - 1];
+  OM_TRY(session->hal->timestamps(ctx, region->recordings[0], is_one ? 2 : 1, times));
+  if (!is_one) OM_TRY(session->hal->timestamps(ctx, last, 1, &times[1]));
+  session->info.device_ms += (double)(times[1] - times[0]) / 1e6;
+  return OM_OK;
+}
+
+static size_t tensor_bytes(const om_provider_plan *plan, uint32_t value) {
+  const om_tensor *tensor = &plan->view->values[value].tensor;
+  size_t bytes = 0;
+  return om_shape_bytes(tensor->dtype, tensor->rank, tensor->dims, &bytes) ? bytes : 0;
+}
+
+static om_status stage_reads(om_ctx *ctx,
+                             const om_provider_plan *plan,
+                             const om_gpu_region *region,
+                             const void *const *reads) {
+  om_provider_session *session = plan->session;
+  for (size_t i = 0; i < region->read_count; ++i) {
+    OM_TRY(session->hal->upload(ctx,
+                                session->device,
+                                session->arena.upload,
+                                region->read_offsets[i],
+                                reads[i],
+                                tensor_bytes(plan, region->reads[i])));
+  }
+  return OM_OK;
+}
+
+static om_status fetch_writes(om_ctx *ctx,
+                              const om_provider_plan *plan,
+                              const om_gpu_region *region,
+                              void *const *writes) {
+  om_provider_session *session = plan->session;
+  for (size_t i = 0; i < region->write_count; ++i) {
+    OM_TRY(session->hal->download(ctx,
+                                  session->device,
+                                  session->arena.readback,
+                                  region->write_offsets[i],
+                                  writes[i],
+                                  tensor_bytes(plan, region->writes[i])));
+  }
+  return OM_OK;
+}
+
+/* The times and counts in the information are a run's: its first region starts them. */
+static void begin_counts(om_gpu_info *info, size_t region_index) {
+  if (region_index != 0) return;
+  info->dispatches = info->submissions = 0;
+  info->device_ms = info->record_ms = info->submit_ms = info->wait_ms = 0.0;
+}
+
+om_status om_gpu_run_region(om_ctx *ctx,
+                            om_provider_plan *plan,
+                            size_t region_index,
+                            const void *const *reads,
+                            void *const *writes) {
+  om_provider_session *session = plan->session;
+  om_gpu_region *region = &plan->regions[region_index];
+  om_gpu_info *info = &session->info;
+  uint64_t number = 0;
+  uint64_t submit_ns = 0;
+  begin_counts(info, region_index);
+  uint64_t begin = om_now_ns();
+  OM_TRY(om_gpu_arena_fit(ctx, session, region));
+  OM_TRY(stage_reads(ctx, plan, region, reads));
+  if (region->generation != session->arena.generation || region->recording_count == 0) {
+    OM_TRY(record_region(ctx, plan, region, &number, &submit_ns));
+  }
+  uint64_t recorded = om_now_ns();
+  if (number == 0) {
+    OM_TRY(session->hal->submit(
+        ctx, session->device, region->recordings, region->recording_count, &number));
+    ++info->submissions;
+  }
+  uint64_t submitted = om_now_ns();
+  OM_TRY(session->hal->wait(ctx, session->device, number));
+  OM_TRY(fetch_writes(ctx, plan, region, writes));
+  OM_TRY(read_times(ctx, session, region));
+  uint64_t done = om_now_ns();
+  info->dispatches += region->dispatches;
+  info->record_ms += (double)(recorded - begin - submit_ns) / 1e6;
+  info->submit_ms += (double)(submitted - recorded + submit_ns) / 1e6;
+  info->wait_ms += (double)(done - submitted) / 1e6;
+  return OM_OK;
+}

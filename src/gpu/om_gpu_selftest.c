@@ -1,0 +1,278 @@
+/* The self-test: exact primitives on the device against the same text on the CPU, bit for bit.
+ *
+ * The cases are pairs of special values (ties, powers of two and their neighbours, limits,
+ * infinities, NaN, subnormals) and random bit patterns, with a third operand that cancels a
+ * product, so that a fused a*b+c shows. Every expression of om_gpu_selftest.def is one dispatch;
+ * all go in one submission.
+ *
+ * Subnormals count as zero, as docs/exact.md has it. A device that keeps them is found by one
+ * product. It is not failed for it: where the result depends on subnormals (the CPU, asked both
+ * ways, answers twice), either answer passes.
+ *
+ * Any NaN equals any other.
+ */
+#include "gpu/om_gpu_selftest.h"
+
+#include <stdio.h>
+
+#include "abi/selftest_params.h"
+#include "base/om_thread.h"
+#include "cpu/exact/om_exact_math.h"
+
+enum {
+  SPECIAL_COUNT = 64,
+  CASE_COUNT = 2 * SPECIAL_COUNT * SPECIAL_COUNT, /* pairs, then as many random ones */
+  CASE_BYTES = CASE_COUNT * 4,
+  GROUP_THREADS = 64, /* as the shader has it */
+};
+
+static const uint32_t specials[SPECIAL_COUNT] = {
+    0x00000000, 0x80000000, 0x3f800000, 0xbf800000, /* 0, -0, 1, -1 */
+    0x3f000000, 0xbf000000, 0x3fc00000, 0xbfc00000, /* 0.5, 1.5 */
+    0x40200000, 0xc0200000, 0x3effffff, 0x3f000001, /* 2.5, around 0.5 */
+    0x3f7fffff, 0x3f800001, 0xbf7fffff, 0xbf800001, /* around 1 */
+    0x40000000, 0x40400000, 0x3eaaaaab, 0x40490fdb, /* 2, 3, 1/3, pi */
+    0x3fc90fdb, 0xc0490fdb, 0x402df854, 0x3fb504f3, /* pi/2, -pi, e, sqrt 2 */
+    0x4b000000, 0x4affffff, 0x4b000001, 0xcaffffff, /* 2^23 and around */
+    0x4b7fffff, 0x4b800000, 0x4b800001, 0xcb800001, /* 2^24 and around */
+    0x4effffff, 0x4f000000, 0xcf000000, 0x4f800000, /* 2^31, 2^32 */
+    0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, /* the largest, infinities */
+    0x7fc00000, 0xffc00000, 0x7f800001, 0x00800000, /* NaNs, the smallest normal */
+    0x80800000, 0x00800001, 0x00ffffff, 0x01000000, /* around it */
+    0x00000001, 0x807fffff, 0x00400000, 0x80000001, /* subnormals */
+    0x42b17218, 0x42b17217, 0xc2aeac50, 0xc2ce8ed0, /* exp's limits */
+    0x3a83126f, 0x34000000, 0xb3800000, 0x1f800000, /* small: 0.001, 2^-23, 2^-24, 2^-64 */
+    0x5f800000, 0x7e800000, 0x42fe0000, 0x3f317218, /* 2^64, 2^126, 127, ln 2 */
+};
+
+typedef struct cases {
+  uint32_t a[CASE_COUNT];
+  uint32_t b[CASE_COUNT];
+  uint32_t c[CASE_COUNT];
+} cases;
+
+typedef float (*evaluate_fn)(float a, float b, float c);
+
+#define OM_SELFTEST(number, primitive, expression)            \
+  static float evaluate_##number(float a, float b, float c) { \
+    (void)a, (void)b, (void)c;                                \
+    return expression;                                        \
+  }
+#include "gpu/om_gpu_selftest.def"
+#undef OM_SELFTEST
+
+static const struct test {
+  uint32_t primitive;
+  evaluate_fn evaluate;
+} tests[] = {
+#define OM_SELFTEST(number, primitive, expression) \
+  [number] = {OM_PRIMITIVE_##primitive, evaluate_##number},
+#include "gpu/om_gpu_selftest.def"
+#undef OM_SELFTEST
+};
+
+enum { TEST_COUNT = sizeof tests / sizeof tests[0] };
+
+/* ---- Cases ---- */
+
+static uint32_t next_random(uint64_t *state) {
+  *state = *state * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX generator */
+  return (uint32_t)(*state >> 32);
+}
+
+/* Magnitudes from 2^-16 to 2^15, where most work is done; every mantissa. */
+static uint32_t random_moderate(uint64_t *state) {
+  uint32_t bits = next_random(state);
+  return (bits & 0x807fffff) | (111 + (bits >> 23) % 32) << 23;
+}
+
+static void make_cases(cases *list) {
+  uint64_t state = 1;
+  for (uint32_t i = 0; i < CASE_COUNT; ++i) {
+    bool is_pair = i < CASE_COUNT / 2;
+    bool is_moderate = i % 4 != 0;
+    list->a[i] = is_moderate ? random_moderate(&state) : next_random(&state);
+    list->b[i] = is_moderate ? random_moderate(&state) : next_random(&state);
+    if (is_pair) {
+      list->a[i] = specials[i / SPECIAL_COUNT];
+      list->b[i] = specials[i % SPECIAL_COUNT];
+    }
+    /* The product rounded, negated: a*b+c is 0, or the rounding error where it is fused. */
+    float product = om_float(list->a[i]) * om_float(list->b[i]);
+    list->c[i] = i % 2 == 0 ? om_bits(product) ^ 0x80000000u : random_moderate(&state);
+  }
+}
+
+/* ---- Comparing ---- */
+
+static bool is_nan_bits(uint32_t bits) {
+  return (bits & 0x7fffffff) > 0x7f800000;
+}
+
+static uint32_t flushed(uint32_t bits) {
+  return (bits & 0x7f800000) == 0 ? bits & 0x80000000 : bits;
+}
+
+static bool is_same(uint32_t a, uint32_t b) {
+  return a == b || (is_nan_bits(a) && is_nan_bits(b));
+}
+
+static uint32_t evaluate(const struct test *test, const cases *list, uint32_t i) {
+  return om_bits(test->evaluate(om_float(list->a[i]), om_float(list->b[i]), om_float(list->c[i])));
+}
+
+/* True if the device's results are the CPU's. The float environment flushes when called. */
+static bool is_right(const struct test *test,
+                     const cases *list,
+                     const uint32_t *results,
+                     bool keeps_subnormals,
+                     uint64_t kept_environment) {
+  for (uint32_t i = 0; i < CASE_COUNT; ++i) {
+    uint32_t result = keeps_subnormals ? flushed(results[i]) : results[i];
+    if (is_same(result, flushed(evaluate(test, list, i)))) continue;
+    if (!keeps_subnormals) return false;
+    om_flush_subnormals_end(kept_environment);
+    uint32_t kept = flushed(evaluate(test, list, i));
+    (void)om_flush_subnormals_begin(); /* the state is known */
+    if (!is_same(result, kept)) return false;
+  }
+  return true;
+}
+
+/* 2^-126 * 0.5, which the pairs have: nonzero where subnormals are kept. */
+static bool finds_subnormals(const cases *list, const uint32_t *products) {
+  for (uint32_t i = 0; i < CASE_COUNT / 2; ++i) {
+    if (list->a[i] == 0x00800000 && list->b[i] == 0x3f000000) return products[i] != 0;
+  }
+  return false;
+}
+
+static void judge(om_provider_session *session, const cases *list, const uint32_t *results) {
+  uint64_t state = om_flush_subnormals_begin();
+  bool keeps = finds_subnormals(list, results + (size_t)2 * CASE_COUNT);
+  session->info.keeps_subnormals = keeps;
+  for (uint32_t t = 0; t < TEST_COUNT; ++t) {
+    if (!is_right(&tests[t], list, results + (size_t)t * CASE_COUNT, keeps, state)) {
+      session->failed_primitives |= tests[t].primitive;
+    }
+  }
+  om_flush_subnormals_end(state);
+}
+
+/* ---- On the device ---- */
+
+typedef struct rig {
+  om_hal_buffer *inputs;  /* a, b, c */
+  om_hal_buffer *outputs; /* CASE_BYTES for each test */
+  om_hal_buffer *readback;
+  om_hal_kernel *kernel;
+  om_hal_recording *recording;
+} rig;
+
+static om_status record(om_ctx *ctx, const om_provider_session *session, rig *r) {
+  const om_hal *hal = session->hal;
+  om_hal_binding all = {r->outputs, 0, (uint64_t)TEST_COUNT * CASE_BYTES};
+  om_hal_binding host = {r->readback, 0, all.bytes};
+  OM_TRY(hal->recording_begin(ctx, session->device, TEST_COUNT, 0, &r->recording));
+  for (uint32_t t = 0; t < TEST_COUNT; ++t) {
+    const om_selftest_params params = {.count = CASE_COUNT, .number = t};
+    om_hal_dispatch dispatch = {
+        .kernel = r->kernel, .params = &params, .groups = {CASE_COUNT / GROUP_THREADS, 1, 1}};
+    for (uint64_t k = 0; k < 3; ++k) {
+      dispatch.bindings[k] = (om_hal_binding){r->inputs, k * CASE_BYTES, CASE_BYTES};
+    }
+    dispatch.bindings[3] = (om_hal_binding){r->outputs, (uint64_t)t * CASE_BYTES, CASE_BYTES};
+    OM_TRY(hal->record_dispatch(ctx, r->recording, &dispatch));
+  }
+  OM_TRY(hal->record_barrier(ctx, r->recording));
+  OM_TRY(hal->record_copy(ctx, r->recording, &all, &host));
+  return hal->recording_end(ctx, r->recording);
+}
+
+static om_status compute(
+    om_ctx *ctx, const om_provider_session *session, rig *r, const cases *list, uint32_t *results) {
+  const om_hal *hal = session->hal;
+  om_hal_device *device = session->device;
+  const om_hal_kernel_desc desc = {.shader = om_shader_get(OM_SHADER_SELFTEST_EXACT)};
+  const uint64_t bytes = (uint64_t)TEST_COUNT * CASE_BYTES;
+  uint64_t number = 0;
+  OM_TRY(hal->buffer_create(ctx, device, OM_HAL_DEVICE, sizeof *list, &r->inputs));
+  OM_TRY(hal->buffer_create(ctx, device, OM_HAL_DEVICE, bytes, &r->outputs));
+  OM_TRY(hal->buffer_create(ctx, device, OM_HAL_READBACK, bytes, &r->readback));
+  OM_TRY(hal->upload(ctx, device, r->inputs, 0, list, sizeof *list));
+  OM_TRY(hal->kernels_create(ctx, device, &desc, 1, &r->kernel));
+  OM_TRY(record(ctx, session, r));
+  OM_TRY(hal->submit(ctx, device, &r->recording, 1, &number));
+  OM_TRY(hal->wait(ctx, device, number));
+  return hal->download(ctx, device, r->readback, 0, results, bytes);
+}
+
+static void tear_down(om_ctx *ctx, const om_provider_session *session, rig *r) {
+  const om_hal *hal = session->hal;
+  if (r->recording) hal->recording_destroy(ctx, session->device, r->recording);
+  if (r->kernel) hal->kernel_destroy(ctx, session->device, r->kernel);
+  if (r->inputs) hal->buffer_destroy(ctx, session->device, r->inputs);
+  if (r->outputs) hal->buffer_destroy(ctx, session->device, r->outputs);
+  if (r->readback) hal->buffer_destroy(ctx, session->device, r->readback);
+}
+
+/* ---- Names ---- */
+
+static const struct {
+  uint32_t primitive;
+  const char *name;
+  const char *reason;
+} names[] = {
+#define NAMED(primitive, name) \
+  {OM_PRIMITIVE_##primitive, name, "the device failed the exact self-test for " name}
+    NAMED(ARITHMETIC, "arithmetic"),
+    NAMED(DIVIDE, "division"),
+    NAMED(SQRT, "square root"),
+    NAMED(FUNCTIONS, "functions"),
+    NAMED(ROUND, "rounding"),
+    NAMED(FLOAT16, "float16"),
+#undef NAMED
+};
+
+const char *om_gpu_primitive_reason(uint32_t primitives) {
+  for (size_t i = 0; i < OM_COUNT_OF(names); ++i) {
+    if (primitives & names[i].primitive) return names[i].reason;
+  }
+  return NULL;
+}
+
+static void list_failures(om_provider_session *session) {
+  size_t used = 0;
+  session->exact_failures[0] = '\0';
+  for (size_t i = 0; i < OM_COUNT_OF(names); ++i) {
+    if ((session->failed_primitives & names[i].primitive) == 0) continue;
+    int written = snprintf(session->exact_failures + used,
+                           sizeof session->exact_failures - used,
+                           "%s%s",
+                           used > 0 ? ", " : "",
+                           names[i].name);
+    if (written > 0) used += (size_t)written; /* the names together fit */
+  }
+}
+
+om_status om_gpu_selftest(om_ctx *ctx, om_provider_session *session) {
+  om_status st = OM_OK;
+  cases *list = NULL;       /* scratch */
+  uint32_t *results = NULL; /* scratch */
+  rig r = {0};
+  session->failed_primitives = 0;
+  list_failures(session);
+  if (session->hal == &om_hal_null) return OM_OK; /* computes nothing, so nothing wrong */
+  OM_GO_NEW(list, 1);
+  OM_GO_NEW(results, (size_t)TEST_COUNT * CASE_COUNT);
+  make_cases(list);
+  OM_GO(compute(ctx, session, &r, list, results));
+  judge(session, list, results);
+  list_failures(session);
+done:
+  if (st != OM_OK) om_error_prefix(ctx, "The exact self-test: ");
+  tear_down(ctx, session, &r);
+  om_delete(ctx, results);
+  om_delete(ctx, list);
+  return st;
+}

@@ -1,0 +1,81 @@
+/* Between the files of the loader: what they share while one model is read. */
+#ifndef OM_LOADER_H
+#define OM_LOADER_H
+
+#include "onnx/om_name_table.h"
+#include "onnx/om_tensor_proto.h"
+#include "onnx/om_wire.h"
+
+typedef struct om_loader_function { /* a function of the model's own: name and domain */
+  om_string name, domain;
+} om_loader_function;
+
+typedef struct om_loader {
+  om_graph *graph; /* borrowed: out */
+  om_tensor_reading reading;
+  om_name_table names; /* owned */
+  om_opset *opsets;    /* in the graph's pool; domains as nodes have them */
+  size_t opset_count;
+  om_loader_function *functions; /* owned */
+  size_t function_count, function_capacity;
+  om_wire_list node_inputs; /* of the node at hand; kept to be used again */
+  om_wire_list node_outputs;
+  om_wire_list node_attrs;
+  size_t weight_count;   /* out */
+  uint64_t weight_bytes; /* out */
+} om_loader;
+
+enum {
+  OM_MAX_VALUES = 1 << 20, /* of a graph. Bounds what a hostile file makes us allocate; the */
+  OM_MAX_NODES = 1 << 20,  /* largest graphs seen have about a tenth of that */
+  OM_MAX_NODE_ATTRS = 1024,
+  OM_MAX_OPSETS = 256,
+  OM_MAX_FUNCTIONS = 1024,
+  OM_COPIED_BELOW_BYTES = 4096, /* unaligned tensors below are copied: shapes, scalars, biases */
+};
+
+void om_loader_deinit(om_ctx *ctx, om_loader *loader);
+
+/* om_graph_proto.c: reads a GraphProto into loader->graph, whose opsets are set. */
+om_status om_loader_read_graph(om_ctx *ctx, om_loader *loader, om_string bytes);
+
+/* The value of that name, made where there is none; an empty or impossible name is an error. */
+om_status om_loader_add_value(om_ctx *ctx, om_loader *loader, om_string name, om_value_id *out_id);
+
+/* The value of that name, or OM_NO_VALUE. */
+om_status om_loader_find_value(om_ctx *ctx, om_loader *loader, om_string name, om_value_id *out_id);
+
+/* Makes a value a constant; it must not be written or fed already. */
+om_status om_loader_set_constant(om_ctx *ctx,
+                                 om_loader *loader,
+                                 om_value_id id,
+                                 const om_tensor *tensor);
+
+/* om_value_proto.c: reads a ValueInfoProto. *out_value has dtype OM_DTYPE_NONE where the message
+ * has no tensor type; *out_has_type says whether it has a type at all. Its name is not set. */
+om_status om_loader_read_value_info(om_ctx *ctx,
+                                    om_loader *loader,
+                                    om_string bytes,
+                                    om_string *out_name,
+                                    om_value *out_value,
+                                    bool *out_has_type);
+
+/* om_node_proto.c: decodes a node's parts into the loader's lists. */
+typedef struct om_loader_node {
+  om_string name, type, domain;
+} om_loader_node;
+om_status om_loader_split_node(om_ctx *ctx,
+                               om_loader *loader,
+                               om_string bytes,
+                               om_loader_node *out_node);
+
+/* Reads the node with this index: adds it to the graph, or makes its value a constant. */
+om_status om_loader_read_node(om_ctx *ctx, om_loader *loader, size_t index, om_string bytes);
+
+/* om_attr_proto.c: reads an AttributeProto. */
+om_status om_loader_read_attr(om_ctx *ctx, om_loader *loader, om_string bytes, om_attr *out_attr);
+
+/* om_constant.c: the tensor that a Constant node stands for; its data are the attribute's. */
+om_status om_loader_constant_of(om_ctx *ctx, const om_node *node, om_tensor *out_tensor);
+
+#endif

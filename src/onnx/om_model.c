@@ -1,0 +1,368 @@
+/* Models: the public functions, the file's top level, and the descriptions that models lend. */
+#include "onnx/om_model.h"
+
+#include <inttypes.h>
+
+#include "graph/om_op.h"
+#include "onnx/om_loader.h"
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#  error "ONNX files are little-endian, and tensor data are used where they lie in them"
+#endif
+
+enum { NEWEST_IR_VERSION = 13, TEXT_BYTES = 200 };
+
+struct om_model {
+  om_allocator allocator;
+  om_memory_use *use; /* borrowed; NULL for models that were loaded */
+  om_log log;
+  om_graph graph; /* owned, with all that info and nodes point to */
+  om_model_info info;
+  om_node_info *nodes;  /* in the file's order */
+  om_file_map file;     /* owned; empty for a model from memory */
+  om_external external; /* owned */
+};
+
+static void destroy(om_ctx *ctx, om_model *model) {
+  if (!model) return;
+  om_graph_deinit(ctx, &model->graph);
+  om_external_deinit(ctx, &model->external);
+  om_file_map_close(ctx, &model->file);
+  om_delete(ctx, model);
+}
+
+/* ---- Descriptions ---- */
+
+static void describe_value(const om_value *value, om_value_info *out) {
+  *out = (om_value_info){.name = value->name,
+                         .dtype = value->dtype,
+                         .has_rank = value->has_rank,
+                         .rank = value->has_rank ? value->rank : 0};
+  memcpy(out->dims, value->dims, sizeof out->dims);
+  memcpy(out->dim_names, value->dim_names, sizeof out->dim_names);
+}
+
+static om_status describe_values(
+    om_ctx *ctx, om_graph *graph, const om_value_id *ids, size_t count, const om_value_info **out) {
+  om_value_info *infos = OM_POOL_NEW(ctx, &graph->pool, om_value_info, count);
+  if (!infos) return OM_E_OUT_OF_MEMORY;
+  for (size_t i = 0; i < count; ++i) describe_value(&graph->values[ids[i]], &infos[i]);
+  *out = infos;
+  return OM_OK;
+}
+
+static om_status name_values(
+    om_ctx *ctx, om_graph *graph, const om_value_id *ids, size_t count, const char *const **out) {
+  const char **names = OM_POOL_NEW(ctx, &graph->pool, const char *, count);
+  if (!names) return OM_E_OUT_OF_MEMORY;
+  for (size_t i = 0; i < count; ++i) {
+    names[i] = ids[i] == OM_NO_VALUE ? "" : graph->values[ids[i]].name;
+  }
+  *out = names;
+  return OM_OK;
+}
+
+static om_status describe_nodes(om_ctx *ctx, om_model *model) {
+  om_graph *graph = &model->graph;
+  model->nodes = OM_POOL_NEW(ctx, &graph->pool, om_node_info, graph->node_count);
+  if (!model->nodes) return OM_E_OUT_OF_MEMORY;
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    const om_node *node = &graph->nodes[i];
+    om_node_info *info = &model->nodes[i];
+    *info = (om_node_info){.name = node->name,
+                           .op_type = node->type,
+                           .domain = node->domain,
+                           .input_count = node->input_count,
+                           .output_count = node->output_count};
+    OM_TRY(name_values(ctx, graph, node->inputs, node->input_count, &info->input_names));
+    OM_TRY(name_values(ctx, graph, node->outputs, node->output_count, &info->output_names));
+  }
+  return OM_OK;
+}
+
+/* Everything in model->info that the graph tells. */
+static om_status describe(om_ctx *ctx, om_model *model) {
+  om_graph *graph = &model->graph;
+  om_model_info *info = &model->info;
+  OM_TRY(describe_values(ctx, graph, graph->inputs, graph->input_count, &info->inputs));
+  OM_TRY(describe_values(ctx, graph, graph->outputs, graph->output_count, &info->outputs));
+  info->input_count = graph->input_count;
+  info->output_count = graph->output_count;
+  info->opsets = graph->opsets;
+  info->opset_count = graph->opset_count;
+  info->node_count = graph->node_count;
+  if (!info->producer) info->producer = "";
+  return OM_OK;
+}
+
+/* Describes the nodes in the order they have now, then sorts them and finds their operators. */
+static om_status complete(om_ctx *ctx, om_model *model) {
+  OM_TRY(describe_nodes(ctx, model));
+  OM_TRY(om_graph_finish(ctx, &model->graph));
+  OM_TRY(om_graph_resolve_ops(ctx, &model->graph));
+  return describe(ctx, model);
+}
+
+/* ---- The file's top level ---- */
+
+typedef struct parts {
+  om_string producer, graph;
+  om_wire_list opsets, functions;
+  bool has_ir_version;
+  int64_t ir_version;
+} parts;
+
+static om_status read_parts(om_ctx *ctx, om_string bytes, parts *p) {
+  p->opsets.ctx = ctx;
+  p->functions.ctx = ctx;
+  om_wire_Model wire = {.producer = om_wire_keep(&p->producer),
+                        .graph = om_wire_keep(&p->graph),
+                        .opsets = om_wire_keep_all(&p->opsets),
+                        .functions = om_wire_keep_all(&p->functions)};
+  OM_TRY(om_wire_decode(ctx, bytes, om_wire_Model_fields, &wire, "model"));
+  if (!wire.has_ir_version || wire.ir_version < 1) {
+    return OM_FAIL(ctx, OM_E_INVALID_MODEL, "This is not an ONNX model: it has no IR version.");
+  }
+  if (!p->graph.data) return OM_FAIL(ctx, OM_E_INVALID_MODEL, "The model has no graph.");
+  if (wire.ir_version > NEWEST_IR_VERSION) {
+    om_log_write(ctx,
+                 OM_LOG_WARNING,
+                 "The model's IR version %" PRId64 " is newer than %d.",
+                 wire.ir_version,
+                 NEWEST_IR_VERSION);
+  }
+  p->ir_version = wire.ir_version;
+  return OM_OK;
+}
+
+static om_status read_opset(om_ctx *ctx, om_loader *loader, om_string bytes) {
+  om_string domain = {0};
+  om_wire_Opset wire = {.domain = om_wire_keep(&domain)};
+  OM_TRY(om_wire_decode(ctx, bytes, om_wire_Opset_fields, &wire, "operator set import"));
+  if (om_string_is(domain, "ai.onnx")) domain.bytes = 0;
+  int64_t version = wire.has_version ? wire.version : 0;
+  const char *name = om_pool_text(ctx, &loader->graph->pool, domain.data, domain.bytes);
+  if (!name) return OM_E_OUT_OF_MEMORY;
+  const char *shown = name[0] ? name : "ai.onnx";
+  if (version < 1) {
+    return OM_FAIL(
+        ctx, OM_E_INVALID_MODEL, "The model imports version %" PRId64 " of '%s'.", version, shown);
+  }
+  int64_t newest = name[0] ? INT32_MAX : OM_NEWEST_OPSET;
+  if (version > newest) {
+    return OM_FAIL(ctx,
+                   OM_E_UNSUPPORTED,
+                   "The model imports version %" PRId64 " of '%s'; the newest known is %" PRId64
+                   ".",
+                   version,
+                   shown,
+                   newest);
+  }
+  for (size_t i = 0; i < loader->opset_count; ++i) {
+    if (strcmp(loader->opsets[i].domain, name) != 0) continue;
+    return OM_FAIL(ctx, OM_E_INVALID_MODEL, "The model imports '%s' twice.", shown);
+  }
+  loader->opsets[loader->opset_count++] = (om_opset){.domain = name, .version = version};
+  return OM_OK;
+}
+
+static om_status read_opsets(om_ctx *ctx, om_loader *loader, const om_wire_list *list) {
+  if (list->count == 0) {
+    return OM_FAIL(ctx, OM_E_INVALID_MODEL, "The model imports no operator set (opset_import).");
+  }
+  if (list->count > OM_MAX_OPSETS) {
+    return OM_FAIL(ctx, OM_E_UNSUPPORTED, "The model imports %zu operator sets.", list->count);
+  }
+  loader->opsets = OM_POOL_NEW(ctx, &loader->graph->pool, om_opset, list->count);
+  if (!loader->opsets) return OM_E_OUT_OF_MEMORY;
+  for (size_t i = 0; i < list->count; ++i) OM_TRY(read_opset(ctx, loader, list->items[i]));
+  loader->graph->opsets = loader->opsets;
+  loader->graph->opset_count = loader->opset_count;
+  return OM_OK;
+}
+
+static om_status read_functions(om_ctx *ctx, om_loader *loader, const om_wire_list *list) {
+  if (list->count > OM_MAX_FUNCTIONS) {
+    return OM_FAIL(ctx, OM_E_UNSUPPORTED, "The model's %zu functions are too many.", list->count);
+  }
+  for (size_t i = 0; i < list->count; ++i) {
+    om_loader_function function = {0};
+    om_wire_Function wire = {.name = om_wire_keep(&function.name),
+                             .domain = om_wire_keep(&function.domain)};
+    OM_TRY(om_wire_decode(ctx, list->items[i], om_wire_Function_fields, &wire, "function"));
+    OM_TRY(OM_GROW(ctx, loader->functions, loader->function_count, loader->function_capacity));
+    loader->functions[loader->function_count++] = function;
+  }
+  return OM_OK;
+}
+
+static om_status read_producer(om_ctx *ctx, om_model *model, om_string producer) {
+  size_t bytes = producer.bytes < TEXT_BYTES ? producer.bytes : TEXT_BYTES;
+  model->info.producer = om_pool_text(ctx, &model->graph.pool, producer.data, bytes);
+  return model->info.producer ? OM_OK : OM_E_OUT_OF_MEMORY;
+}
+
+static om_status read_model(om_ctx *ctx, om_model *model, om_string bytes) {
+  om_status st = OM_OK;
+  parts p = {0};
+  om_loader loader = {.graph = &model->graph};
+  loader.reading = (om_tensor_reading){.pool = &model->graph.pool,
+                                       .external = &model->external,
+                                       .align_below_bytes = OM_COPIED_BELOW_BYTES};
+  loader.node_inputs.ctx = ctx;
+  loader.node_outputs.ctx = ctx;
+  loader.node_attrs.ctx = ctx;
+
+  OM_GO(read_parts(ctx, bytes, &p));
+  OM_GO(read_producer(ctx, model, p.producer));
+  OM_GO(read_opsets(ctx, &loader, &p.opsets));
+  OM_GO(read_functions(ctx, &loader, &p.functions));
+  OM_GO(om_loader_read_graph(ctx, &loader, p.graph));
+  model->info.ir_version = p.ir_version;
+  model->info.weight_count = loader.weight_count;
+  model->info.weight_bytes = loader.weight_bytes;
+  model->info.file_bytes = bytes.bytes;
+  OM_GO(complete(ctx, model));
+done:
+  om_loader_deinit(ctx, &loader);
+  om_wire_list_deinit(&p.opsets);
+  om_wire_list_deinit(&p.functions);
+  return st;
+}
+
+/* ---- Loading ---- */
+
+static om_status create(om_ctx *ctx, om_model **out_model) {
+  om_model *model = om_new_bytes(ctx, 1, sizeof *model);
+  if (!model) return OM_E_OUT_OF_MEMORY;
+  model->allocator = ctx->allocator;
+  model->use = ctx->use;
+  model->log = ctx->log;
+  *out_model = model;
+  return OM_OK;
+}
+
+/* Where a model comes from: a path, or bytes. */
+typedef struct source {
+  const char *path;
+  om_string bytes;
+} source;
+
+static om_status read_source(om_ctx *ctx, om_model *model, const source *from) {
+  if (!from->path) return read_model(ctx, model, from->bytes);
+  OM_TRY(om_file_map_open(ctx, from->path, &model->file));
+  OM_TRY(om_external_init(ctx, from->path, &model->external));
+  om_string bytes = {.data = (const char *)model->file.bytes, .bytes = model->file.byte_count};
+  om_status st = read_model(ctx, model, bytes);
+  if (st != OM_OK) om_error_prefix(ctx, "Model '%s'", from->path);
+  return st;
+}
+
+static om_status load(om_ctx *ctx,
+                      const source *from,
+                      const om_model_options *options,
+                      om_model **out_model) {
+  om_status st = OM_OK;
+  om_model *model = NULL;
+  if (!from->path && !from->bytes.data) {
+    OM_GO(OM_FAIL(ctx, OM_E_INVALID_ARGUMENT, "The path or the bytes of the model are NULL."));
+  }
+  if (options && options->struct_bytes != sizeof *options) {
+    OM_GO(OM_FAIL(ctx,
+                  OM_E_INVALID_ARGUMENT,
+                  "options.struct_bytes is %zu, not %zu; use OM_MODEL_OPTIONS_INIT.",
+                  options->struct_bytes,
+                  sizeof *options));
+  }
+  if (options && options->allocator) ctx->allocator = *options->allocator;
+  if (options) ctx->log = options->log;
+  OM_GO(create(ctx, &model));
+  OM_GO(read_source(ctx, model, from));
+  *out_model = model;
+  model = NULL;
+done:
+  destroy(ctx, model);
+  return st;
+}
+
+/* Callers without an error get one from the heap: it is too large for a stack frame. */
+static om_status load_with_error(const source *from,
+                                 const om_model_options *options,
+                                 om_model **out_model,
+                                 om_error *error) {
+  om_allocator heap = om_default_allocator();
+  om_ctx ctx = {.allocator = heap, .error = error, .thread_count = 1};
+  if (!error) ctx.error = heap.alloc(heap.user, sizeof *error);
+  if (!ctx.error) return OM_E_OUT_OF_MEMORY;
+  om_error_clear(ctx.error);
+  om_status st = OM_OK;
+  if (out_model) {
+    *out_model = NULL;
+    st = load(&ctx, from, options, out_model);
+  } else {
+    st = OM_FAIL(&ctx, OM_E_INVALID_ARGUMENT, "out_model is NULL.");
+  }
+  if (!error) heap.free(heap.user, ctx.error, sizeof *error);
+  return st;
+}
+
+om_status om_model_load_file(const char *path,
+                             const om_model_options *options,
+                             om_model **out_model,
+                             om_error *error) {
+  return load_with_error(&(source){.path = path}, options, out_model, error);
+}
+
+om_status om_model_load_memory(const void *bytes,
+                               size_t byte_count,
+                               const om_model_options *options,
+                               om_model **out_model,
+                               om_error *error) {
+  source from = {.bytes = {.data = bytes, .bytes = byte_count}};
+  return load_with_error(&from, options, out_model, error);
+}
+
+om_status om_model_create_from_graph(om_ctx *ctx, om_graph *graph, om_model **out_model) {
+  om_status st = OM_OK;
+  om_model *model = NULL;
+  *out_model = NULL;
+  OM_GO(create(ctx, &model));
+  model->graph = *graph;
+  st = complete(ctx, model);
+  *graph = model->graph; /* its pool may have grown: the caller's again should this have failed */
+  if (st != OM_OK) {
+    model->graph = (om_graph){0};
+    goto done;
+  }
+  *graph = (om_graph){0};
+  for (size_t i = 0; i < model->graph.value_count; ++i) {
+    const om_tensor *constant = model->graph.values[i].constant;
+    if (!constant) continue;
+    ++model->info.weight_count;
+    model->info.weight_bytes += constant->data_bytes;
+  }
+  *out_model = model;
+  model = NULL;
+done:
+  destroy(ctx, model);
+  return st;
+}
+
+void om_model_destroy(om_model *model) {
+  if (!model) return;
+  /* No error: nothing here can fail. */
+  om_ctx ctx = {.allocator = model->allocator, .use = model->use, .log = model->log};
+  destroy(&ctx, model);
+}
+
+const om_model_info *om_model_get_info(const om_model *model) {
+  return &model->info;
+}
+
+om_node_info om_model_get_node(const om_model *model, size_t index) {
+  return index < model->info.node_count ? model->nodes[index] : (om_node_info){0};
+}
+
+const om_graph *om_model_get_graph(const om_model *model) {
+  return &model->graph;
+}

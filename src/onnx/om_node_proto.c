@@ -1,0 +1,164 @@
+/* Nodes: names to values, domain to opset, attributes. */
+#include "onnx/om_loader.h"
+
+#define SHOWN(string) (int)((string).bytes < 200 ? (string).bytes : 200), (string).data
+
+om_status om_loader_split_node(om_ctx *ctx,
+                               om_loader *loader,
+                               om_string bytes,
+                               om_loader_node *out_node) {
+  *out_node = (om_loader_node){0};
+  loader->node_inputs.count = 0;
+  loader->node_outputs.count = 0;
+  loader->node_attrs.count = 0;
+  om_wire_Node wire = {.inputs = om_wire_keep_all(&loader->node_inputs),
+                       .outputs = om_wire_keep_all(&loader->node_outputs),
+                       .name = om_wire_keep(&out_node->name),
+                       .type = om_wire_keep(&out_node->type),
+                       .attributes = om_wire_keep_all(&loader->node_attrs),
+                       .domain = om_wire_keep(&out_node->domain)};
+  return om_wire_decode(ctx, bytes, om_wire_Node_fields, &wire, "node");
+}
+
+static om_status read_text(om_ctx *ctx, om_loader *loader, om_string text, const char **out) {
+  if (text.bytes > 0 && memchr(text.data, '\0', text.bytes)) {
+    return OM_FAIL(ctx, OM_E_INVALID_MODEL, "The name '%.*s' holds a zero byte.", SHOWN(text));
+  }
+  *out = om_pool_text(ctx, &loader->graph->pool, text.data, text.bytes);
+  return *out ? OM_OK : OM_E_OUT_OF_MEMORY;
+}
+
+static om_status set_opset(om_ctx *ctx, const om_loader *loader, om_node *node) {
+  for (size_t i = 0; i < loader->opset_count; ++i) {
+    if (strcmp(loader->opsets[i].domain, node->domain) != 0) continue;
+    node->opset = (int32_t)loader->opsets[i].version;
+    return OM_OK;
+  }
+  return OM_FAIL(ctx,
+                 OM_E_INVALID_MODEL,
+                 "The model imports no operator set of the domain '%s'.",
+                 node->domain[0] ? node->domain : "ai.onnx");
+}
+
+static om_status check_function(om_ctx *ctx, const om_loader *loader, const om_node *node) {
+  for (size_t i = 0; i < loader->function_count; ++i) {
+    const om_loader_function *function = &loader->functions[i];
+    if (!om_string_is(function->name, node->type)) continue;
+    if (!om_string_is(function->domain, node->domain)) continue;
+    return OM_FAIL(
+        ctx,
+        OM_E_UNSUPPORTED,
+        "It calls the model's own function '%s' of the domain '%s'; functions of a model "
+        "are not supported.",
+        node->type,
+        node->domain);
+  }
+  return OM_OK;
+}
+
+static om_status read_inputs(om_ctx *ctx, om_loader *loader, om_node *node) {
+  const om_wire_list *names = &loader->node_inputs;
+  om_value_id *ids = OM_POOL_NEW(ctx, &loader->graph->pool, om_value_id, names->count);
+  if (!ids) return OM_E_OUT_OF_MEMORY;
+  for (size_t i = 0; i < names->count; ++i) {
+    ids[i] = OM_NO_VALUE;
+    if (names->items[i].bytes == 0) continue; /* an optional operand that is absent */
+    OM_TRY(om_loader_find_value(ctx, loader, names->items[i], &ids[i]));
+    if (ids[i] != OM_NO_VALUE) continue;
+    return OM_FAIL(ctx,
+                   OM_E_INVALID_MODEL,
+                   "It reads '%.*s', which no node, input or initializer provides.",
+                   SHOWN(names->items[i]));
+  }
+  node->inputs = ids;
+  node->input_count = (uint32_t)names->count;
+  return OM_OK;
+}
+
+static om_status read_outputs(om_ctx *ctx, om_loader *loader, om_node *node) {
+  const om_wire_list *names = &loader->node_outputs;
+  bool is_read = false;
+  om_value_id *ids = OM_POOL_NEW(ctx, &loader->graph->pool, om_value_id, names->count);
+  if (!ids) return OM_E_OUT_OF_MEMORY;
+  for (size_t i = 0; i < names->count; ++i) {
+    ids[i] = OM_NO_VALUE;
+    if (names->items[i].bytes == 0) continue;
+    OM_TRY(om_loader_add_value(ctx, loader, names->items[i], &ids[i]));
+    is_read = true;
+  }
+  if (!is_read) return OM_FAIL(ctx, OM_E_INVALID_MODEL, "It has no output.");
+  node->outputs = ids;
+  node->output_count = (uint32_t)names->count;
+  return OM_OK;
+}
+
+static om_status read_attrs(om_ctx *ctx, om_loader *loader, om_node *node) {
+  const om_wire_list *list = &loader->node_attrs;
+  if (list->count > OM_MAX_NODE_ATTRS) {
+    return OM_FAIL(ctx, OM_E_UNSUPPORTED, "Its %zu attributes are too many.", list->count);
+  }
+  om_attr *attrs = OM_POOL_NEW(ctx, &loader->graph->pool, om_attr, list->count);
+  if (!attrs) return OM_E_OUT_OF_MEMORY;
+  node->attrs = attrs;
+  for (size_t i = 0; i < list->count; ++i) {
+    OM_TRY(om_loader_read_attr(ctx, loader, list->items[i], &attrs[i]));
+    if (om_node_attr(node, attrs[i].name)) {
+      return OM_FAIL(ctx, OM_E_INVALID_MODEL, "It has the attribute '%s' twice.", attrs[i].name);
+    }
+    ++node->attr_count;
+  }
+  return OM_OK;
+}
+
+static om_status read_head(
+    om_ctx *ctx, om_loader *loader, size_t index, const om_loader_node *parts, om_node *node) {
+  node->name = "";
+  node->domain = "";
+  if (parts->type.bytes == 0) {
+    return OM_FAIL(ctx, OM_E_INVALID_MODEL, "Node %zu names no operator.", index);
+  }
+  OM_TRY(read_text(ctx, loader, parts->type, &node->type));
+  if (parts->name.bytes > 0) {
+    OM_TRY(read_text(ctx, loader, parts->name, &node->name));
+  } else {
+    node->name = om_pool_format(ctx, &loader->graph->pool, "%s_%zu", node->type, index);
+    if (!node->name) return OM_E_OUT_OF_MEMORY;
+  }
+  if (parts->domain.bytes > 0 && !om_string_is(parts->domain, "ai.onnx")) {
+    OM_TRY(read_text(ctx, loader, parts->domain, &node->domain));
+  }
+  return OM_OK;
+}
+
+static om_status read_rest(om_ctx *ctx, om_loader *loader, om_node *node) {
+  OM_TRY(set_opset(ctx, loader, node));
+  OM_TRY(check_function(ctx, loader, node));
+  OM_TRY(read_inputs(ctx, loader, node));
+  OM_TRY(read_outputs(ctx, loader, node));
+  OM_TRY(read_attrs(ctx, loader, node));
+  if (strcmp(node->type, "Constant") != 0 || node->domain[0]) {
+    om_node_id id = OM_NO_NODE;
+    return om_graph_add_node(ctx, loader->graph, node, &id);
+  }
+  if (node->output_count != 1) {
+    return OM_FAIL(ctx, OM_E_INVALID_MODEL, "It has %u outputs, not one.", node->output_count);
+  }
+  om_tensor *tensor = OM_POOL_NEW(ctx, &loader->graph->pool, om_tensor, 1);
+  if (!tensor) return OM_E_OUT_OF_MEMORY;
+  OM_TRY(om_loader_constant_of(ctx, node, tensor));
+  return om_loader_set_constant(ctx, loader, node->outputs[0], tensor);
+}
+
+om_status om_loader_read_node(om_ctx *ctx, om_loader *loader, size_t index, om_string bytes) {
+  om_loader_node parts;
+  om_node node = {0};
+  om_status st = om_loader_split_node(ctx, loader, bytes, &parts);
+  if (st == OM_OK) st = read_head(ctx, loader, index, &parts, &node);
+  if (st != OM_OK) {
+    om_error_prefix(ctx, "Node %zu", index);
+    return st;
+  }
+  st = read_rest(ctx, loader, &node);
+  if (st != OM_OK) om_error_prefix(ctx, "Node '%s' (%s)", node.name, node.type);
+  return st;
+}

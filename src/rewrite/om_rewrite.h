@@ -1,0 +1,104 @@
+/* Rewrites: graph to graph, before any plan.
+ *
+ * A rewrite is an entry of the table in om_rewrite.c and a file of its own. It looks for its
+ * pattern in the whole graph and replaces what it finds; what it removes leaves a note, so that
+ * the diagnostics can say where each node of the model went.
+ *
+ * In exact mode a rewrite keeps the bits, or it is applied for every executor alike.
+ */
+#ifndef OM_REWRITE_H
+#define OM_REWRITE_H
+
+#include "graph/om_op.h"
+
+typedef struct om_node_note { /* a node that is not in the graph any more */
+  const char *name;
+  const char *type;
+  const char *domain;
+  const char *reason;
+} om_node_note;
+
+/* The graph while it is rewritten, with what patterns ask for most. single. */
+typedef struct om_rewriter {
+  om_graph *graph; /* borrowed; new data goes to its pool */
+  om_mode mode;
+  bool has_device;
+  uint32_t *uses;      /* owned; how often each value is read, outputs counted too */
+  om_node_id *readers; /* owned; the last node that reads the value, or OM_NO_NODE */
+  om_node_note *notes; /* owned */
+  size_t note_count, note_capacity;
+} om_rewriter;
+
+typedef enum om_rewrite_asker { /* on whose wish a rewrite is applied */
+                                OM_REWRITE_ALWAYS,
+                                OM_REWRITE_FOR_CPU, /* only where no device is */
+                                OM_REWRITE_FOR_DEVICE,
+} om_rewrite_asker;
+
+typedef struct om_rewrite {
+  const char *name;
+  bool in_fast, in_exact; /* modes it is allowed in */
+  om_rewrite_asker asker;
+  om_status (*apply)(om_ctx *ctx, om_rewriter *rw);
+} om_rewrite;
+
+/* Applies the table's entries that fit rw->mode and rw->has_device, in order. */
+om_status om_rewrite_graph(om_ctx *ctx, om_rewriter *rw);
+
+/* The entry with this index, NULL past the last. */
+const om_rewrite *om_rewrite_get(size_t index);
+
+/* Sorts the graph, removes dropped nodes and recounts the uses. */
+om_status om_rewriter_refresh(om_ctx *ctx, om_rewriter *rw);
+
+void om_rewriter_deinit(om_ctx *ctx, om_rewriter *rw);
+
+/* ---- For the rewrites ---- */
+
+/* Marks a node for removal and notes why; the reason is formatted into the graph's pool. */
+om_status om_rewriter_drop(om_ctx *ctx, om_rewriter *rw, om_node_id node, const char *fmt, ...)
+    OM_PRINTF(4, 5);
+
+/* Drops every node of which nothing is read. */
+om_status om_rewriter_drop_dead(om_ctx *ctx, om_rewriter *rw);
+
+/* The node of this type (domain ai.onnx) that alone reads `value`; OM_NO_NODE if there is none,
+ * the value is a graph output, or the node is dropped. */
+om_node_id om_rewriter_sole_reader(const om_rewriter *rw, om_value_id value, const char *type);
+
+/* The node of this type that makes `value`, or OM_NO_NODE. */
+om_node_id om_rewriter_maker(const om_rewriter *rw, om_value_id value, const char *type);
+
+/* The value's constant, or NULL. */
+const om_tensor *om_rewriter_constant(const om_rewriter *rw, om_value_id value);
+
+/* True and *out_value if the value is a float32 constant of one element. */
+bool om_rewriter_scalar(const om_rewriter *rw, om_value_id value, float *out_value);
+
+/* A new float32 constant with the shape of `like` and room for its data, in the graph's pool. It
+ * is named "<stem>.<number>"; nothing looks such a value up by name. */
+om_status om_rewriter_add_constant(om_ctx *ctx,
+                                   om_rewriter *rw,
+                                   const char *stem,
+                                   const om_tensor *like,
+                                   float **out_data,
+                                   om_value_id *out_id);
+
+/* Gives a node new inputs (copied). */
+om_status om_rewriter_set_inputs(
+    om_ctx *ctx, om_rewriter *rw, om_node_id node, const om_value_id *inputs, uint32_t count);
+
+/* Lets the node write the value `to` in place of its output `from`. */
+om_status om_rewriter_set_output(
+    om_ctx *ctx, om_rewriter *rw, om_node_id node, om_value_id from, om_value_id to);
+
+/* Lets every reader of a value v read to[v] instead, and so on until to[v] is v. */
+om_status om_rewriter_move_reads(om_ctx *ctx, om_rewriter *rw, const om_value_id *to);
+
+/* ---- The table's entries ---- */
+
+extern const om_rewrite om_rewrite_drop_identity;
+extern const om_rewrite om_rewrite_fold_batchnorm;
+extern const om_rewrite om_rewrite_layernorm_from_parts;
+
+#endif

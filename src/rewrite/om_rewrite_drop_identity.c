@@ -1,0 +1,72 @@
+/* Identity, and Dropout as it is in inference: readers get the source.
+ *
+ *     a -> Identity -> b -> f     becomes     a -> f
+ *
+ * Where b is an output of the graph, a's maker writes b instead; a node stays where that cannot be
+ * (a is an input, a constant, or an output itself).
+ */
+#include "rewrite/om_rewrite.h"
+
+static bool is_false(const om_rewriter *rw, om_value_id value) {
+  const om_tensor *tensor = om_rewriter_constant(rw, value);
+  if (!tensor || tensor->dtype != OM_DTYPE_BOOL || om_tensor_elems(tensor) != 1) return false;
+  return *(const uint8_t *)tensor->data == 0;
+}
+
+static bool is_unread(const om_rewriter *rw, const om_node *node, uint32_t output) {
+  if (node->output_count <= output || node->outputs[output] == OM_NO_VALUE) return true;
+  return rw->uses[node->outputs[output]] == 0;
+}
+
+/* Before opset 7 an attribute could turn training on; such nodes are left alone. */
+static bool is_idle_dropout(const om_rewriter *rw, const om_node *node) {
+  if (strcmp(node->type, "Dropout") != 0 || node->opset < 7) return false;
+  if (!is_unread(rw, node, 1)) return false;
+  if (node->input_count < 3 || node->inputs[2] == OM_NO_VALUE) return true;
+  return is_false(rw, node->inputs[2]);
+}
+
+static bool is_identity(const om_rewriter *rw, const om_node *node) {
+  if (node->domain[0] != '\0' || node->input_count == 0 || node->output_count == 0) return false;
+  if (node->inputs[0] == OM_NO_VALUE || node->outputs[0] == OM_NO_VALUE) return false;
+  return strcmp(node->type, "Identity") == 0 || is_idle_dropout(rw, node);
+}
+
+static om_status drop(om_ctx *ctx, om_rewriter *rw, om_node_id id, om_value_id *to) {
+  om_graph *graph = rw->graph;
+  const om_node *node = &graph->nodes[id];
+  om_value_id source = node->inputs[0], result = node->outputs[0];
+  while (to[source] != source) source = to[source];
+  if (!graph->values[result].is_output) {
+    to[result] = source;
+  } else {
+    om_node_id maker = graph->values[source].producer;
+    if (maker == OM_NO_NODE || graph->values[source].is_output) return OM_OK;
+    OM_TRY(om_rewriter_set_output(ctx, rw, maker, source, result));
+    to[source] = result;
+  }
+  return om_rewriter_drop(ctx, rw, id, "left out: it only passes its input on");
+}
+
+static om_status apply(om_ctx *ctx, om_rewriter *rw) {
+  om_status st = OM_OK;
+  om_graph *graph = rw->graph;
+  om_value_id *to = NULL; /* scratch: where a value's readers look now */
+  OM_GO_NEW(to, graph->value_count);
+  for (om_value_id value = 0; value < graph->value_count; ++value) to[value] = value;
+  for (om_node_id id = 0; id < graph->node_count; ++id) {
+    if (is_identity(rw, &graph->nodes[id])) OM_GO(drop(ctx, rw, id, to));
+  }
+  OM_GO(om_rewriter_move_reads(ctx, rw, to));
+done:
+  om_delete(ctx, to);
+  return st;
+}
+
+const om_rewrite om_rewrite_drop_identity = {
+    .name = "drop_identity",
+    .in_fast = true,
+    .in_exact = true,
+    .asker = OM_REWRITE_ALWAYS,
+    .apply = apply,
+};

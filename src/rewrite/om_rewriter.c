@@ -1,0 +1,175 @@
+/* What rewrites are made with: looking at the graph, and changing it. See om_rewrite.h. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "rewrite/om_rewrite.h"
+
+void om_rewriter_deinit(om_ctx *ctx, om_rewriter *rw) {
+  om_delete(ctx, rw->uses);
+  om_delete(ctx, rw->readers);
+  om_delete(ctx, rw->notes);
+  *rw = (om_rewriter){0};
+}
+
+om_status om_rewriter_refresh(om_ctx *ctx, om_rewriter *rw) {
+  om_status st = OM_OK;
+  om_graph *graph = rw->graph;
+  OM_GO(om_graph_finish(ctx, graph));
+  om_delete(ctx, rw->uses);
+  om_delete(ctx, rw->readers);
+  rw->uses = NULL;
+  rw->readers = NULL;
+  OM_GO_NEW(rw->uses, graph->value_count);
+  OM_GO_NEW(rw->readers, graph->value_count);
+  om_graph_count_uses(graph, rw->uses);
+  for (size_t i = 0; i < graph->value_count; ++i) rw->readers[i] = OM_NO_NODE;
+  for (om_node_id id = 0; id < graph->node_count; ++id) {
+    const om_node *node = &graph->nodes[id];
+    for (uint32_t i = 0; i < node->input_count; ++i) {
+      if (node->inputs[i] != OM_NO_VALUE) rw->readers[node->inputs[i]] = id;
+    }
+  }
+done:
+  return st;
+}
+
+om_status om_rewriter_drop(om_ctx *ctx, om_rewriter *rw, om_node_id id, const char *fmt, ...) {
+  om_node *node = &rw->graph->nodes[id];
+  char reason[256];
+  va_list args;
+  va_start(args, fmt);
+  vsnprintf(reason, sizeof reason, fmt, args);
+  va_end(args);
+  const char *kept = om_pool_text(ctx, &rw->graph->pool, reason, strlen(reason));
+  if (!kept) return OM_E_OUT_OF_MEMORY;
+  OM_TRY(OM_GROW(ctx, rw->notes, rw->note_count, rw->note_capacity));
+  rw->notes[rw->note_count++] = (om_node_note){
+      .name = node->name, .type = node->type, .domain = node->domain, .reason = kept};
+  node->type = NULL; /* om_graph_finish removes it */
+  return OM_OK;
+}
+
+/* Nodes stand in order, so one walk backwards finds chains of dead nodes too. */
+om_status om_rewriter_drop_dead(om_ctx *ctx, om_rewriter *rw) {
+  om_graph *graph = rw->graph;
+  bool did_drop = false;
+  for (om_node_id id = (om_node_id)graph->node_count; id-- > 0;) {
+    const om_node *node = &graph->nodes[id];
+    bool is_read = false;
+    for (uint32_t i = 0; i < node->output_count; ++i) {
+      if (node->outputs[i] != OM_NO_VALUE && rw->uses[node->outputs[i]] > 0) is_read = true;
+    }
+    if (is_read) continue;
+    for (uint32_t i = 0; i < node->input_count; ++i) {
+      if (node->inputs[i] != OM_NO_VALUE) rw->uses[node->inputs[i]] -= 1;
+    }
+    OM_TRY(om_rewriter_drop(ctx, rw, id, "left out: nothing reads its result"));
+    did_drop = true;
+  }
+  return did_drop ? om_rewriter_refresh(ctx, rw) : OM_OK;
+}
+
+/* ---- Looking ---- */
+
+static bool is_type(const om_node *node, const char *type) {
+  return node->type && node->domain[0] == '\0' && strcmp(node->type, type) == 0;
+}
+
+om_node_id om_rewriter_sole_reader(const om_rewriter *rw, om_value_id value, const char *type) {
+  if (value == OM_NO_VALUE || rw->uses[value] != 1 || rw->graph->values[value].is_output) {
+    return OM_NO_NODE;
+  }
+  om_node_id reader = rw->readers[value];
+  if (reader == OM_NO_NODE || !is_type(&rw->graph->nodes[reader], type)) return OM_NO_NODE;
+  return reader;
+}
+
+om_node_id om_rewriter_maker(const om_rewriter *rw, om_value_id value, const char *type) {
+  if (value == OM_NO_VALUE) return OM_NO_NODE;
+  om_node_id maker = rw->graph->values[value].producer;
+  if (maker == OM_NO_NODE || !is_type(&rw->graph->nodes[maker], type)) return OM_NO_NODE;
+  return rw->graph->nodes[maker].outputs[0] == value ? maker : OM_NO_NODE;
+}
+
+const om_tensor *om_rewriter_constant(const om_rewriter *rw, om_value_id value) {
+  return value == OM_NO_VALUE ? NULL : rw->graph->values[value].constant;
+}
+
+bool om_rewriter_scalar(const om_rewriter *rw, om_value_id value, float *out_value) {
+  const om_tensor *tensor = om_rewriter_constant(rw, value);
+  if (!tensor || tensor->dtype != OM_DTYPE_F32 || om_tensor_elems(tensor) != 1) return false;
+  memcpy(out_value, tensor->data, sizeof *out_value);
+  return true;
+}
+
+/* ---- Changing ---- */
+
+om_status om_rewriter_add_constant(om_ctx *ctx,
+                                   om_rewriter *rw,
+                                   const char *stem,
+                                   const om_tensor *like,
+                                   float **out_data,
+                                   om_value_id *out_id) {
+  om_graph *graph = rw->graph;
+  om_value value = {.dtype = OM_DTYPE_F32, .has_rank = true, .producer = OM_NO_NODE};
+  om_tensor *tensor = OM_POOL_NEW(ctx, &graph->pool, om_tensor, 1);
+  float *data = OM_POOL_NEW(ctx, &graph->pool, float, om_tensor_elems(like));
+  value.name = om_pool_format(ctx, &graph->pool, "%s.%zu", stem, graph->value_count);
+  if (!tensor || !data || !value.name) return OM_E_OUT_OF_MEMORY;
+  *tensor = *like;
+  tensor->data = data;
+  tensor->data_bytes = om_tensor_elems(like) * sizeof(float);
+  value.constant = tensor;
+  value.rank = tensor->rank;
+  memcpy(value.dims, tensor->dims, sizeof value.dims);
+  *out_data = data;
+  return om_graph_add_value(ctx, graph, &value, out_id);
+}
+
+om_status om_rewriter_set_inputs(
+    om_ctx *ctx, om_rewriter *rw, om_node_id node, const om_value_id *inputs, uint32_t count) {
+  om_value_id *copy = OM_POOL_NEW(ctx, &rw->graph->pool, om_value_id, count);
+  if (!copy) return OM_E_OUT_OF_MEMORY;
+  memcpy(copy, inputs, count * sizeof *copy);
+  rw->graph->nodes[node].inputs = copy;
+  rw->graph->nodes[node].input_count = count;
+  return OM_OK;
+}
+
+om_status om_rewriter_set_output(
+    om_ctx *ctx, om_rewriter *rw, om_node_id id, om_value_id from, om_value_id to) {
+  om_node *node = &rw->graph->nodes[id];
+  om_value_id *copy = OM_POOL_NEW(ctx, &rw->graph->pool, om_value_id, node->output_count);
+  if (!copy) return OM_E_OUT_OF_MEMORY;
+  for (uint32_t i = 0; i < node->output_count; ++i) {
+    copy[i] = node->outputs[i] == from ? to : node->outputs[i];
+  }
+  node->outputs = copy;
+  rw->graph->values[to].producer = id;
+  return OM_OK;
+}
+
+static om_value_id follow(const om_value_id *to, om_value_id value) {
+  while (value != OM_NO_VALUE && to[value] != value) value = to[value];
+  return value;
+}
+
+static bool is_moved(const om_node *node, const om_value_id *to) {
+  for (uint32_t i = 0; i < node->input_count; ++i) {
+    if (follow(to, node->inputs[i]) != node->inputs[i]) return true;
+  }
+  return false;
+}
+
+om_status om_rewriter_move_reads(om_ctx *ctx, om_rewriter *rw, const om_value_id *to) {
+  om_graph *graph = rw->graph;
+  for (om_node_id id = 0; id < graph->node_count; ++id) {
+    om_node *node = &graph->nodes[id];
+    if (!node->type || !is_moved(node, to)) continue;
+    om_value_id *copy = OM_POOL_NEW(ctx, &graph->pool, om_value_id, node->input_count);
+    if (!copy) return OM_E_OUT_OF_MEMORY;
+    for (uint32_t i = 0; i < node->input_count; ++i) copy[i] = follow(to, node->inputs[i]);
+    node->inputs = copy;
+  }
+  return OM_OK;
+}

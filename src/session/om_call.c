@@ -1,0 +1,131 @@
+/* Operator calls on the CPU: see om_call.h. */
+#include "session/om_call.h"
+
+static om_status named(om_ctx *ctx, const om_op_call *call, om_status st) {
+  if (st != OM_OK && st != OM_E_OUT_OF_MEMORY) {
+    om_error_prefix(ctx, "Node '%s' (%s)", call->node->name, call->node->type);
+  }
+  return st;
+}
+
+static om_status check_first_input(om_ctx *ctx, const om_op_call *call) {
+  const om_op *op = call->node->op;
+  if (op->dtypes == 0 || call->input_count == 0 || !call->inputs[0]) return OM_OK;
+  om_dtype dtype = call->inputs[0]->dtype;
+  if ((unsigned)dtype < OM_DTYPE_COUNT && (op->dtypes & OM_DT(dtype)) != 0) return OM_OK;
+  return OM_FAIL(
+      ctx, OM_E_UNSUPPORTED, "There is no kernel for an input of type %s.", om_dtype_name(dtype));
+}
+
+static om_status check_results(om_ctx *ctx, const om_op_call *call) {
+  for (uint32_t i = 0; i < call->output_count; ++i) {
+    const om_tensor *out = call->outputs[i];
+    size_t bytes;
+    if (!out || out->rank == OM_RANK_UNKNOWN) continue;
+    if (out->rank > OM_MAX_RANK) {
+      return OM_FAIL(ctx,
+                     OM_E_UNSUPPORTED,
+                     "Its result has rank %u, above the limit of %d.",
+                     out->rank,
+                     OM_MAX_RANK);
+    }
+    if (!om_shape_bytes(out->dtype, out->rank, out->dims, &bytes)) {
+      char shape[OM_SHAPE_TEXT];
+      return OM_FAIL(ctx,
+                     OM_E_INVALID_MODEL,
+                     "The size of its result of shape %s overflows.",
+                     om_shape_text(shape, sizeof shape, out->rank, out->dims));
+    }
+  }
+  return OM_OK;
+}
+
+om_status om_call_infer(om_ctx *ctx, const om_op_call *call) {
+  om_status st = check_first_input(ctx, call);
+  if (st == OM_OK) st = call->node->op->infer(ctx, call);
+  if (st == OM_OK) st = check_results(ctx, call);
+  return named(ctx, call, st);
+}
+
+bool om_call_is_open(const om_op_call *call) {
+  for (uint32_t i = 0; i < call->output_count; ++i) {
+    if (call->outputs[i] && call->outputs[i]->rank == OM_RANK_UNKNOWN) return true;
+  }
+  return false;
+}
+
+bool om_call_is_foldable(const om_op_call *call) {
+  const om_op *op = call->node->op;
+  if (op->is_random) return false;
+  if (op->reads_shapes_only) return true;
+  for (uint32_t i = 0; i < call->input_count; ++i) {
+    if (call->inputs[i] && !call->inputs[i]->data) return false;
+  }
+  return true;
+}
+
+size_t om_tensor_need(const om_tensor *tensor) {
+  size_t bytes = 0;
+  return om_shape_bytes(tensor->dtype, tensor->rank, tensor->dims, &bytes) ? bytes : 0;
+}
+
+size_t om_call_scratch_bytes(const om_op_call *call) {
+  const om_op *op = call->node->op;
+  return op->scratch_bytes ? op->scratch_bytes(call) : 0;
+}
+
+om_status om_call_run(om_ctx *ctx, const om_op_call *call) {
+  return named(ctx, call, call->node->op->run(ctx, call));
+}
+
+/* True, and the budget is charged, if all outputs and the scratch fit in it. */
+static bool charge(const om_op_call *call, size_t scratch_bytes, om_fold_budget *budget) {
+  size_t total = 0;
+  if (scratch_bytes > budget->total_bytes) return false;
+  for (uint32_t i = 0; i < call->output_count; ++i) {
+    if (!call->outputs[i]) continue;
+    size_t bytes = om_tensor_need(call->outputs[i]);
+    if (bytes > budget->value_bytes || !om_size_add(total, bytes, &total)) return false;
+  }
+  if (total > budget->total_bytes) return false;
+  budget->total_bytes -= total;
+  return true;
+}
+
+static void forget_data(const om_op_call *call) {
+  for (uint32_t i = 0; i < call->output_count; ++i) {
+    if (call->outputs[i]) call->outputs[i]->data = NULL;
+  }
+}
+
+om_status om_call_fold(
+    om_ctx *ctx, om_op_call *call, om_pool *pool, om_fold_budget *budget, bool *out_is_done) {
+  om_status st = OM_OK;
+  size_t scratch_bytes = om_call_scratch_bytes(call);
+  void *scratch = NULL;
+  *out_is_done = false;
+  if (!charge(call, scratch_bytes, budget)) return OM_OK;
+
+  if (scratch_bytes > 0) {
+    scratch = om_new_bytes(ctx, scratch_bytes, 1);
+    if (!scratch) return OM_E_OUT_OF_MEMORY;
+  }
+  for (uint32_t i = 0; i < call->output_count; ++i) {
+    om_tensor *out = call->outputs[i];
+    if (!out) continue;
+    out->data_bytes = om_tensor_need(out);
+    /* A tensor without elements gets a place too: NULL means "not known". */
+    out->data = om_pool_new_bytes(ctx, pool, out->data_bytes > 0 ? out->data_bytes : 1, 1);
+    if (!out->data) st = OM_E_OUT_OF_MEMORY;
+  }
+  call->scratch = scratch;
+  if (st == OM_OK) st = om_call_run(ctx, call);
+  call->scratch = NULL;
+  om_delete(ctx, scratch);
+
+  *out_is_done = st == OM_OK;
+  if (st != OM_OK) forget_data(call);
+  if (st == OM_E_OUT_OF_MEMORY) return st;
+  if (st != OM_OK) om_error_clear(ctx->error); /* the step stays, and its run says it again */
+  return OM_OK;
+}

@@ -1,0 +1,99 @@
+/* A plan's life: its arrays, the order of its stages, and its end. See om_plan.h. */
+#include "session/om_plan.h"
+
+static om_status init_values(om_ctx *ctx, om_plan *plan, const om_tensor *inputs) {
+  const om_graph *graph = plan->source.graph;
+  size_t count = graph->value_count;
+  plan->tensors = OM_POOL_NEW(ctx, &plan->pool, om_tensor, count);
+  plan->values = OM_POOL_NEW(ctx, &plan->pool, om_plan_value, count);
+  plan->is_needed = OM_POOL_NEW(ctx, &plan->pool, bool, count);
+  plan->maker = OM_POOL_NEW(ctx, &plan->pool, uint32_t, count);
+  plan->inputs = OM_POOL_NEW(ctx, &plan->pool, om_tensor, graph->input_count);
+  if (!plan->tensors || !plan->values || !plan->is_needed || !plan->maker || !plan->inputs) {
+    return OM_E_OUT_OF_MEMORY;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const om_value *value = &graph->values[i];
+    plan->maker[i] = OM_NO_ITEM;
+    plan->values[i] = (om_plan_value){.name = value->name,
+                                      .is_static = true,
+                                      .is_weight = value->constant != NULL,
+                                      .is_input = value->is_input,
+                                      .is_output = value->is_output};
+    plan->tensors[i].dtype = value->dtype;
+    if (value->constant) plan->tensors[i] = *value->constant;
+  }
+  for (size_t i = 0; i < graph->input_count; ++i) {
+    plan->inputs[i] = inputs[i];
+    plan->inputs[i].data = NULL;
+    plan->tensors[graph->inputs[i]] = plan->inputs[i];
+  }
+  return OM_OK;
+}
+
+/* The provider sees types, shapes and constants as they are now; a run changes plan->tensors. */
+static void publish_values(om_plan *plan) {
+  for (size_t i = 0; i < plan->source.graph->value_count; ++i) {
+    plan->values[i].tensor = plan->tensors[i];
+  }
+  plan->view = (om_plan_view){.values = plan->values,
+                              .value_count = plan->source.graph->value_count,
+                              .steps = plan->view_steps,
+                              .step_count = plan->step_count};
+}
+
+static om_status build(om_ctx *ctx, om_plan *plan, const om_tensor *inputs) {
+  OM_TRY(init_values(ctx, plan, inputs));
+  OM_TRY(om_plan_infer(ctx, plan));
+  OM_TRY(om_plan_collect_steps(ctx, plan));
+  publish_values(plan);
+  OM_TRY(om_plan_claim(ctx, plan));
+  OM_TRY(om_plan_check_required(ctx, plan));
+  OM_TRY(om_plan_schedule(ctx, plan));
+  OM_TRY(om_plan_form_regions(ctx, plan));
+  OM_TRY(om_plan_compile(ctx, plan));
+  OM_TRY(om_plan_place(ctx, plan));
+  return om_plan_report(ctx, plan);
+}
+
+om_status om_plan_create(om_ctx *ctx,
+                         const om_plan_source *source,
+                         const om_tensor *inputs,
+                         om_plan **out_plan) {
+  om_status st = OM_OK;
+  om_plan *plan = NULL;
+  *out_plan = NULL;
+
+  OM_GO_NEW(plan, 1);
+  plan->source = *source;
+  OM_GO(build(ctx, plan, inputs));
+
+  *out_plan = plan;
+  plan = NULL; /* the caller owns it now */
+done:
+  om_plan_destroy(ctx, plan);
+  return st;
+}
+
+void om_plan_destroy(om_ctx *ctx, om_plan *plan) {
+  if (!plan) return;
+  if (plan->provider_plan) plan->source.provider->plan_end(ctx, plan->provider_plan);
+  if (plan->dynamic) {
+    for (size_t i = 0; i < plan->source.graph->value_count; ++i) {
+      om_delete(ctx, plan->dynamic[i].data);
+    }
+  }
+  om_delete(ctx, plan->dynamic_scratch.data);
+  om_pool_deinit(ctx, &plan->pool);
+  om_delete(ctx, plan);
+}
+
+bool om_plan_fits(const om_plan *plan, const om_tensor *inputs) {
+  for (size_t i = 0; i < plan->source.graph->input_count; ++i) {
+    const om_tensor *a = &plan->inputs[i];
+    const om_tensor *b = &inputs[i];
+    if (a->dtype != b->dtype || a->rank != b->rank) return false;
+    if (memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) != 0) return false;
+  }
+  return true;
+}

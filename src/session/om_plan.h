@@ -1,0 +1,134 @@
+/* A plan: the session's graph made ready for one set of input shapes.
+ *
+ *     infer   concrete shapes for every node; what is known already is computed (om_plan_infer.c)
+ *     claim   the provider takes steps or says why not                    (om_plan_partition.c)
+ *     order   steps it did not take go as early as they can, regions form (om_plan_schedule.c)
+ *     memory  one block for what the CPU keeps between steps              (om_plan_memory.c)
+ *     report  where each node runs, and why                               (om_plan_report.c)
+ *
+ * Values keep the graph's numbers. The pool holds everything but the memory of dynamic steps,
+ * whose sizes only a run tells: that memory is kept from run to run and grows only.
+ */
+#ifndef OM_PLAN_H
+#define OM_PLAN_H
+
+#include "onemodel/provider.h"
+#include "rewrite/om_rewrite.h"
+#include "session/om_call.h"
+
+#define OM_NO_ITEM UINT32_MAX
+
+/* What a plan is made from: lent by the session for as long as the plan lives. */
+typedef struct om_plan_source {
+  om_graph *graph; /* only constants' places change: om_constants.h */
+  om_mode mode;
+  const om_provider *provider; /* NULL: the CPU alone */
+  om_provider_session *provider_session;
+  const char *const *refusals; /* per node: why check refused it, or NULL */
+  const om_node_note *notes;   /* nodes that are gone from the graph */
+  size_t note_count;
+  bool require_gpu;
+} om_plan_source;
+
+typedef enum om_fate { /* what becomes of a node in this plan */
+                       OM_FATE_STEP,
+                       OM_FATE_DYNAMIC, /* a step whose shapes only a run tells */
+                       OM_FATE_FOLDED,
+                       OM_FATE_DEAD, /* nothing reads its results */
+} om_fate;
+
+typedef struct om_step { /* beside view.steps[i] */
+  om_op_call call;       /* operands point into plan->tensors */
+  om_node_id node;
+  bool is_dynamic;
+  bool is_accepted; /* by the provider */
+  bool is_fused;
+  uint32_t phase; /* even: CPU, odd: device; see om_plan_schedule.c */
+  uint32_t item;
+  uint32_t region;
+  const char *reason;
+  size_t scratch_bytes, scratch_offset; /* in the block */
+} om_step;
+
+typedef struct om_plan_item { /* one thing a run does: a CPU step or a region */
+  bool is_region;
+  uint32_t index;
+} om_plan_item;
+
+typedef struct om_placed { /* a value's place in the block */
+  om_value_id value;
+  size_t offset;
+} om_placed;
+
+typedef struct om_plan_output { /* of the graph, in its order */
+  om_value_id value;
+  bool is_made;       /* by a step */
+  size_t copy_offset; /* else where a lent copy goes: an input, or known */
+} om_plan_output;
+
+typedef struct om_dynamic_buffer {
+  void *data; /* owned by the plan */
+  size_t bytes;
+} om_dynamic_buffer;
+
+typedef struct om_plan {
+  om_plan_source source;
+  om_pool pool;
+  om_tensor *inputs; /* the key: types and shapes of the graph's inputs */
+  uint64_t last_use;
+
+  om_tensor *tensors;    /* per value; data set while a run goes */
+  om_plan_value *values; /* what the provider sees: data of constants only */
+  om_op_call *calls;     /* per node */
+  om_fate *fates;        /* per node */
+  bool *is_needed;       /* per value: some step or the caller reads it */
+  om_plan_step *view_steps;
+  om_step *steps;
+  size_t step_count;
+  om_plan_view view;
+
+  om_provider_plan *provider_plan; /* owned, by way of the provider */
+  om_plan_region *regions;
+  size_t region_count;
+  const void ***region_reads; /* filled during a run */
+  void ***region_writes;
+  uint32_t *order; /* steps by phase */
+  om_plan_item *items;
+  size_t item_count;
+  uint32_t *maker; /* per value: the step that makes it, or OM_NO_ITEM */
+
+  om_placed *placed;
+  size_t placed_count;
+  om_plan_output *outputs;
+  size_t block_bytes;
+  om_dynamic_buffer *dynamic; /* per value; NULL where no step is dynamic */
+  om_dynamic_buffer dynamic_scratch;
+
+  om_diagnostics diagnostics;
+} om_plan;
+
+/* Builds the plan for these inputs (types and shapes, one per graph input, data ignored). */
+om_status om_plan_create(om_ctx *ctx,
+                         const om_plan_source *source,
+                         const om_tensor *inputs,
+                         om_plan **out_plan);
+
+void om_plan_destroy(om_ctx *ctx, om_plan *plan);
+
+/* Lets the CPU read the constants of a node: plan->tensors has their aligned places. */
+om_status om_plan_align_constants(om_ctx *ctx, om_plan *plan, const om_node *node);
+
+bool om_plan_fits(const om_plan *plan, const om_tensor *inputs);
+
+/* The stages, in this order. */
+om_status om_plan_infer(om_ctx *ctx, om_plan *plan);
+om_status om_plan_collect_steps(om_ctx *ctx, om_plan *plan);
+om_status om_plan_claim(om_ctx *ctx, om_plan *plan);
+om_status om_plan_check_required(om_ctx *ctx, const om_plan *plan);
+om_status om_plan_schedule(om_ctx *ctx, om_plan *plan);
+om_status om_plan_form_regions(om_ctx *ctx, om_plan *plan);
+om_status om_plan_compile(om_ctx *ctx, om_plan *plan);
+om_status om_plan_place(om_ctx *ctx, om_plan *plan);
+om_status om_plan_report(om_ctx *ctx, om_plan *plan);
+
+#endif

@@ -1,0 +1,125 @@
+/* Where the CPU keeps values between the items of a plan: one block, shared over time.
+ *
+ *     item      0      1      2      3      end
+ *     a         [------------]
+ *     b                [------------]
+ *     y (out)                 [-------------]      outputs stay until the next run
+ *     copy                                  []     of an output that no step writes
+ *     scratch          []                          of the step at item 1
+ *
+ * What only a region touches has no place here: it lives on the device.
+ */
+#include "base/om_interval.h"
+#include "session/om_plan.h"
+
+typedef struct layout {
+  om_interval *blocks; /* scratch; same order as the targets */
+  size_t **offsets;    /* scratch; where each offset goes */
+  size_t count;
+} layout;
+
+static void add_block(layout *l, size_t bytes, uint32_t first, uint32_t last, size_t *out_offset) {
+  l->blocks[l->count] = (om_interval){.bytes = bytes, .first = first, .last = last};
+  l->offsets[l->count++] = out_offset;
+}
+
+/* last_read[value]: the last item that reads it; the item count for what the caller reads. */
+static void find_last_reads(const om_plan *plan, uint32_t *last_read) {
+  for (size_t s = 0; s < plan->step_count; ++s) {
+    const om_plan_step *step = &plan->view_steps[s];
+    uint32_t item = plan->steps[s].item;
+    for (uint32_t i = 0; i < step->input_count; ++i) {
+      uint32_t value = step->inputs[i];
+      if (value != (uint32_t)OM_PLAN_NO_VALUE && last_read[value] < item) last_read[value] = item;
+    }
+  }
+  for (size_t i = 0; i < plan->source.graph->output_count; ++i) {
+    last_read[plan->source.graph->outputs[i]] = (uint32_t)plan->item_count;
+  }
+}
+
+static void place_value(
+    om_plan *plan, layout *l, uint32_t value, uint32_t item, const uint32_t *last_read) {
+  om_placed *placed = &plan->placed[plan->placed_count++];
+  uint32_t last = last_read[value] > item ? last_read[value] : item;
+  placed->value = value;
+  add_block(l, om_tensor_need(&plan->tensors[value]), item, last, &placed->offset);
+}
+
+static void place_cpu_step(om_plan *plan, layout *l, uint32_t index, const uint32_t *last_read) {
+  om_step *step = &plan->steps[index];
+  const om_node *node = step->call.node;
+  if (step->is_dynamic) return;
+  for (uint32_t i = 0; i < node->output_count; ++i) {
+    if (step->call.outputs[i]) place_value(plan, l, node->outputs[i], step->item, last_read);
+  }
+  step->scratch_bytes = om_call_scratch_bytes(&step->call);
+  if (step->scratch_bytes == 0) return;
+  add_block(l, step->scratch_bytes, step->item, step->item, &step->scratch_offset);
+}
+
+static void place_items(om_plan *plan, layout *l, const uint32_t *last_read) {
+  for (uint32_t item = 0; item < plan->item_count; ++item) {
+    uint32_t index = plan->items[item].index;
+    if (!plan->items[item].is_region) {
+      place_cpu_step(plan, l, index, last_read);
+      continue;
+    }
+    const om_plan_region *region = &plan->regions[index];
+    for (size_t i = 0; i < region->write_count; ++i) {
+      place_value(plan, l, region->writes[i], item, last_read);
+    }
+  }
+}
+
+static void place_outputs(om_plan *plan, layout *l) {
+  const om_graph *graph = plan->source.graph;
+  uint32_t end = (uint32_t)plan->item_count;
+  for (size_t i = 0; i < graph->output_count; ++i) {
+    om_plan_output *output = &plan->outputs[i];
+    output->value = graph->outputs[i];
+    output->is_made = plan->maker[output->value] != OM_NO_ITEM;
+    if (output->is_made) continue;
+    add_block(l, om_tensor_need(&plan->tensors[output->value]), end, end, &output->copy_offset);
+  }
+}
+
+static om_status prepare_dynamic(om_ctx *ctx, om_plan *plan) {
+  for (size_t s = 0; s < plan->step_count; ++s) {
+    if (!plan->steps[s].is_dynamic) continue;
+    plan->dynamic = OM_POOL_NEW(ctx, &plan->pool, om_dynamic_buffer, plan->view.value_count);
+    return plan->dynamic ? OM_OK : OM_E_OUT_OF_MEMORY;
+  }
+  return OM_OK;
+}
+
+om_status om_plan_place(om_ctx *ctx, om_plan *plan) {
+  om_status st = OM_OK;
+  layout l = {0};
+  uint32_t *last_read = NULL; /* scratch */
+  const om_graph *graph = plan->source.graph;
+  size_t most = plan->view.value_count + plan->step_count + graph->output_count;
+
+  plan->placed = OM_POOL_NEW(ctx, &plan->pool, om_placed, plan->view.value_count);
+  plan->outputs = OM_POOL_NEW(ctx, &plan->pool, om_plan_output, graph->output_count);
+  if (!plan->placed || !plan->outputs) return OM_E_OUT_OF_MEMORY;
+  OM_TRY(prepare_dynamic(ctx, plan));
+  for (size_t s = 0; s < plan->step_count; ++s) {
+    if (plan->steps[s].is_accepted) continue;
+    OM_TRY(om_plan_align_constants(ctx, plan, plan->view_steps[s].node));
+  }
+
+  OM_GO_NEW(l.blocks, most);
+  OM_GO_NEW(l.offsets, most);
+  OM_GO_NEW(last_read, plan->view.value_count);
+  find_last_reads(plan, last_read);
+  place_items(plan, &l, last_read);
+  place_outputs(plan, &l);
+  OM_GO(om_interval_place(ctx, l.blocks, l.count, 64, &plan->block_bytes));
+  for (size_t i = 0; i < l.count; ++i) *l.offsets[i] = l.blocks[i].offset;
+done:
+  om_delete(ctx, l.blocks);
+  om_delete(ctx, l.offsets);
+  om_delete(ctx, last_read);
+  return st;
+}

@@ -1,0 +1,80 @@
+/* Opening the provider, and what its check says about each node when the session is made. */
+#include "session/om_report.h"
+#include "session/om_session.h"
+
+/* A node whose operands may all be known before a run may be computed while a plan is made; only
+ * the plan can tell, so require_gpu does not name it yet. */
+static om_status find_foldable(om_ctx *ctx, const om_graph *graph, bool **out_is_foldable) {
+  bool *is_known = om_new_bytes(ctx, graph->value_count, sizeof *is_known);
+  bool *is_foldable = om_new_bytes(ctx, graph->node_count, sizeof *is_foldable);
+  if (!is_known || !is_foldable) {
+    om_delete(ctx, is_known);
+    om_delete(ctx, is_foldable);
+    return OM_E_OUT_OF_MEMORY;
+  }
+  for (size_t i = 0; i < graph->value_count; ++i) is_known[i] = graph->values[i].constant != NULL;
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    const om_node *node = &graph->nodes[i];
+    bool is_ok = true;
+    for (uint32_t k = 0; k < node->input_count; ++k) {
+      if (node->inputs[k] != OM_NO_VALUE && !is_known[node->inputs[k]]) is_ok = false;
+    }
+    is_foldable[i] = (is_ok || node->op->reads_shapes_only) && !node->op->is_random;
+    for (uint32_t k = 0; is_foldable[i] && k < node->output_count; ++k) {
+      if (node->outputs[k] != OM_NO_VALUE) is_known[node->outputs[k]] = true;
+    }
+  }
+  om_delete(ctx, is_known);
+  *out_is_foldable = is_foldable;
+  return OM_OK;
+}
+
+static om_status require_all(om_ctx *ctx, const om_session *session) {
+  om_status st = OM_OK;
+  const om_graph *graph = &session->graph;
+  bool *is_foldable = NULL; /* scratch */
+  om_report *report = NULL; /* scratch */
+  OM_GO(find_foldable(ctx, graph, &is_foldable));
+  OM_GO_NEW(report, 1);
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    const char *reason = session->refusals[i];
+    if (!reason || is_foldable[i]) continue;
+    om_report_add(report, &graph->nodes[i], reason);
+    om_log_write(ctx,
+                 OM_LOG_ERROR,
+                 "Node '%s' (%s) cannot run on the device: %s.",
+                 graph->nodes[i].name,
+                 graph->nodes[i].type,
+                 reason);
+  }
+  if (report->node_count > 0) {
+    st = om_report_fail(ctx, report, OM_E_UNSUPPORTED, "require_gpu cannot be kept");
+  }
+done:
+  om_delete(ctx, is_foldable);
+  om_delete(ctx, report);
+  return st;
+}
+
+om_status om_session_open_provider(om_ctx *ctx,
+                                   om_session *session,
+                                   const om_session_options *options) {
+  const om_provider *provider = options->provider;
+  om_status st = OM_OK;
+  if (!provider) return OM_OK;
+  if (provider->struct_bytes != sizeof *provider) {
+    return OM_FAIL(ctx, OM_E_INVALID_ARGUMENT, "The provider was built for another version.");
+  }
+  session->source.provider = provider;
+  OM_GO_NEW(session->refusals, session->graph.node_count);
+  OM_GO(provider->open(
+      ctx, provider, options->provider_options, options->mode, &session->provider_session));
+  session->source.provider_session = session->provider_session;
+  session->source.refusals = session->refusals;
+  for (size_t i = 0; i < session->graph.node_count; ++i) {
+    session->refusals[i] = provider->check(session->provider_session, &session->graph.nodes[i]);
+  }
+  if (options->require_gpu) st = require_all(ctx, session);
+done:
+  return st;
+}
