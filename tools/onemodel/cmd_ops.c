@@ -3,12 +3,11 @@
 
 #include "command.h"
 
-static const om_gpu_operator_info *on_gpu(const om_operator_info *op) {
-  const om_gpu_operator_info *gpu;
-  for (size_t i = 0; (gpu = om_gpu_operator_get(i)) != NULL; ++i) {
-    if (strcmp(gpu->domain, op->domain) == 0 && strcmp(gpu->type, op->type) == 0) return gpu;
+static bool find_on_gpu(const om_operator_info *op, om_gpu_operator_info *out) {
+  for (size_t i = 0; om_gpu_operator_get(i, out); ++i) {
+    if (strcmp(out->domain, op->domain) == 0 && strcmp(out->type, op->type) == 0) return true;
   }
-  return NULL;
+  return false;
 }
 
 int command_ops(int argc, char **argv) {
@@ -18,10 +17,11 @@ int command_ops(int argc, char **argv) {
   if (!options_parse(argc, argv, false, &o)) return EXIT_USAGE;
   if (o.as_markdown) printf("| operator | from opset | GPU |\n| --- | --- | --- |\n");
   for (; (op = om_operator_get(cpu_count)) != NULL; ++cpu_count) {
-    const om_gpu_operator_info *gpu = on_gpu(op);
-    const char *dot = *op->domain ? "." : "", *types = gpu ? gpu->dtypes : "";
-    const char *exact = gpu && !gpu->has_exact ? " (fast mode only)" : "";
-    gpu_count += gpu != NULL;
+    om_gpu_operator_info gpu;
+    bool is_on_gpu = find_on_gpu(op, &gpu);
+    const char *dot = *op->domain ? "." : "", *types = is_on_gpu ? gpu.dtypes : "";
+    const char *exact = is_on_gpu && !gpu.has_exact ? " (fast mode only)" : "";
+    gpu_count += is_on_gpu;
     if (o.as_markdown) {
       printf("| %s%s%s | %d | %s%s |\n", op->domain, dot, op->type, (int)op->first_opset, types, exact);
     } else {

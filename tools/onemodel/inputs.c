@@ -36,13 +36,15 @@ static bool read_proto(const char *path, om_tensor *out, const char **problem) {
   om_error error = {0};
   om_ctx ctx = {.allocator = om_default_allocator(), .error = &error, .thread_count = 1};
   om_pool pool = {0};
+  om_tensor_reading how = {.pool = &pool, .align_below_bytes = SIZE_MAX};
   om_tensor tensor = {0};
+  om_string name;
   void *bytes = NULL;
   size_t byte_count = 0;
   bool ok = false;
   if (!file_read(path, &bytes, &byte_count, problem)) return false;
   *problem = "This is not a TensorProto.";
-  if (om_tensor_proto_read(&ctx, &pool, bytes, byte_count, &tensor) == OM_OK) {
+  if (om_tensor_proto_read(&ctx, &how, (om_string){bytes, byte_count}, &tensor, &name) == OM_OK) {
     size_t elem_bytes = om_tensor_of(tensor.dtype, tensor.rank, tensor.dims, NULL).data_bytes;
     *out = tensor;
     out->data = malloc(elem_bytes + 1);
