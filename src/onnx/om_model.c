@@ -328,13 +328,8 @@ om_status om_model_create_from_graph(om_ctx *ctx, om_graph *graph, om_model **ou
   *out_model = NULL;
   OM_GO(create(ctx, &model));
   model->graph = *graph;
-  st = complete(ctx, model);
-  *graph = model->graph; /* its pool may have grown: the caller's again should this have failed */
-  if (st != OM_OK) {
-    model->graph = (om_graph){0};
-    goto done;
-  }
   *graph = (om_graph){0};
+  OM_GO(complete(ctx, model));
   for (size_t i = 0; i < model->graph.value_count; ++i) {
     const om_tensor *constant = model->graph.values[i].constant;
     if (!constant) continue;
@@ -344,6 +339,7 @@ om_status om_model_create_from_graph(om_ctx *ctx, om_graph *graph, om_model **ou
   *out_model = model;
   model = NULL;
 done:
+  om_graph_deinit(ctx, graph);
   destroy(ctx, model);
   return st;
 }

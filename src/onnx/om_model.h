@@ -8,9 +8,9 @@
  * meaning, so it is refused. */
 enum { OM_NEWEST_OPSET = 25 };
 
-/* Makes a model of a graph built in memory: finishes it and finds its operators. On success the
- * graph is taken over and *graph is empty; after a failure it is the caller's still. The context's
- * allocator and counts outlive the model. */
+/* Makes a model of a graph built in memory: finishes it and finds its operators. The graph is taken
+ * over, also when that fails: *graph is empty afterwards. The context's allocator and counts
+ * outlive the model. */
 om_status om_model_create_from_graph(om_ctx *ctx, om_graph *graph, om_model **out_model);
 
 /* The finished graph; immutable, lent. Data of large constants may lie unaligned for their type

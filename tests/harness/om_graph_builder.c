@@ -115,7 +115,11 @@ void om_build_float(om_graph_builder *b, const char *name, float value) {
 }
 
 void om_build_ints(om_graph_builder *b, const char *name, size_t count, const int64_t *values) {
-  add_attr(b, (om_attr){.name = name, .kind = OM_ATTR_INTS, .count = count, .ints = values});
+  om_ctx ctx = context(b);
+  int64_t *kept = OM_POOL_NEW(&ctx, &b->graph.pool, int64_t, count);
+  assert_non_null(kept);
+  memcpy(kept, values, count * sizeof *kept);
+  add_attr(b, (om_attr){.name = name, .kind = OM_ATTR_INTS, .count = count, .ints = kept});
 }
 
 void om_build_output(om_graph_builder *b, om_value_id value) {

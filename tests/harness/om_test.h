@@ -23,7 +23,8 @@
  *
  * Every run is done twice, into the session's memory and into the caller's with guard words
  * around it, and must give the same bits. On a device the operator must be accepted (require_gpu)
- * unless the case says why it is not. A log line of level OM_LOG_ERROR fails the case.
+ * unless the case says why it is not. A log line of level OM_LOG_ERROR, or any
+ * message of Vulkan's validation layer, fails the case.
  *
  * Output is TAP, a line for each case and backend, then "N passed, N failed, N skipped". Exit code
  * 0, 1 (failures) or 77 (nothing ran). Options: --op NAME, --case PART, --backend LIST

@@ -26,6 +26,7 @@ typedef unsigned int uint;
 #  define OM_STRUCT struct
 #  define OM_PRECISE
 #  define OM_ALWAYS_PRECISE
+#  define OM_REAL(x)     ((float)(x))
 #  define OM_TO_INT(x)   ((int)(x))
 #  define OM_TO_UINT(x)  ((uint)(x))
 #  define OM_TO_FLOAT(x) ((float)(x))
@@ -54,6 +55,7 @@ static inline float om_native_sqrt(float x) {
 #    define OM_PRECISE precise
 #  endif
 #  define OM_ALWAYS_PRECISE  precise /* in fast variants too: its rounding is its point */
+#  define OM_REAL(x)         x
 #  define OM_TO_INT(x)       int(x)
 #  define OM_TO_UINT(x)      uint(x)
 #  define OM_TO_FLOAT(x)     float(x)
@@ -357,6 +359,13 @@ OM_FN float om_sigmoid(float x) {
   OM_PRECISE float e = om_exp(om_neg(x));
   OM_PRECISE float d = 1.0f + e;
   return om_div(1.0f, d);
+}
+
+/* log(1 + exp(x)). */
+OM_FN float om_softplus(float x) {
+  OM_PRECISE float e = om_exp(om_neg(om_abs(x)));
+  OM_PRECISE float sum = om_max(x, 0.0f) + om_log1p(e);
+  return sum;
 }
 
 OM_FN float om_tanh(float x) {

@@ -1,0 +1,67 @@
+/* The float32 kernels of ops/elementwise.def. */
+#include "cpu/exact/om_elementwise.h"
+#include "cpu/exact/om_elementwise_f64.h"
+#include "cpu/exact/om_exact_math.h"
+
+#define OM_UNARY(number, type, name, opset, scalar_count, expression)                       \
+  static void name##_f32(const void *const *in, void *out, size_t count, const void *arg) { \
+    const float *xs = in[0];                                                                \
+    float *ys = out;                                                                        \
+    const float *scalars = arg;                                                             \
+    float p = (scalar_count) > 0 ? scalars[0] : 0.0f;                                       \
+    float q = (scalar_count) > 1 ? scalars[1] : 0.0f;                                       \
+    (void)p;                                                                                \
+    (void)q;                                                                                \
+    for (size_t i = 0; i < count; ++i) {                                                    \
+      float x = xs[i];                                                                      \
+      ys[i] = expression;                                                                   \
+    }                                                                                       \
+  }
+#define OM_BINARY(number, type, name, opset, expression)                                    \
+  static void name##_f32(const void *const *in, void *out, size_t count, const void *arg) { \
+    const float *xs = in[0];                                                                \
+    const float *ys = in[1];                                                                \
+    float *zs = out;                                                                        \
+    (void)arg;                                                                              \
+    for (size_t i = 0; i < count; ++i) {                                                    \
+      float x = xs[i];                                                                      \
+      float y = ys[i];                                                                      \
+      zs[i] = expression;                                                                   \
+    }                                                                                       \
+  }
+#include "ops/elementwise.def"
+#undef OM_UNARY
+#undef OM_BINARY
+
+#define OM_UNARY(number, type, name, opset, scalar_count, expression) [number] = name##_f32,
+#define OM_BINARY(number, type, name, opset, expression)              [number] = name##_f32,
+static const om_elementwise_fn kernels[] = {
+#include "ops/elementwise.def"
+};
+#undef OM_UNARY
+#undef OM_BINARY
+
+#define OM_UNARY(number, type, name, opset, scalar_count, expression) [number] = scalar_count,
+#define OM_BINARY(number, type, name, opset, expression)
+static const uint8_t scalar_counts[OM_COUNT_OF(kernels)] = {
+#include "ops/elementwise.def"
+};
+#undef OM_UNARY
+#undef OM_BINARY
+
+uint32_t om_elementwise_scalar_count(uint8_t number) {
+  return number < OM_COUNT_OF(scalar_counts) ? scalar_counts[number] : 0;
+}
+
+om_elementwise_fn om_elementwise_kernel(uint8_t number, om_dtype dtype) {
+  switch (dtype) {
+    case OM_DTYPE_F32:
+    case OM_DTYPE_F16:
+    case OM_DTYPE_BF16:
+      return number < OM_COUNT_OF(kernels) ? kernels[number] : NULL;
+    case OM_DTYPE_F64:
+      return om_elementwise_f64_kernel(number);
+    default:
+      return om_elementwise_int_kernel(number, dtype);
+  }
+}

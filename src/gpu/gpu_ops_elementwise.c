@@ -1,0 +1,94 @@
+/* Elementwise operators of float tensors: an entry for each line of ops/elementwise.def. */
+#include "gpu/om_gpu_selftest.h"
+#include "gpu/om_gpu_state.h"
+#include "ops/op_elementwise.h"
+
+/* What an operation rests on in exact mode shows in its text. */
+static uint32_t primitives_of(const char *expression) {
+  static const struct {
+    const char *word;
+    uint32_t primitives;
+  } words[] = {
+      {"om_div", OM_PRIMITIVE_DIVIDE},
+      {"om_sqrt", OM_PRIMITIVE_SQRT},
+      {"om_floor", OM_PRIMITIVE_ROUND},
+      {"om_ceil", OM_PRIMITIVE_ROUND},
+      {"om_round", OM_PRIMITIVE_ROUND},
+      {"om_sign", OM_PRIMITIVE_ROUND},
+      {"om_exp", OM_PRIMITIVE_FUNCTIONS},
+      {"om_ln", OM_PRIMITIVE_FUNCTIONS},
+      {"om_tanh", OM_PRIMITIVE_FUNCTIONS},
+      {"om_erf", OM_PRIMITIVE_FUNCTIONS},
+      {"om_sigmoid", OM_PRIMITIVE_FUNCTIONS},
+      {"om_sin", OM_PRIMITIVE_FUNCTIONS},
+      {"om_cos", OM_PRIMITIVE_FUNCTIONS},
+      {"om_pow", OM_PRIMITIVE_FUNCTIONS},
+      {"om_softplus", OM_PRIMITIVE_FUNCTIONS},
+  };
+  uint32_t primitives = OM_PRIMITIVE_ARITHMETIC;
+  for (size_t i = 0; i < OM_COUNT_OF(words); ++i) {
+    if (strstr(expression, words[i].word)) primitives |= words[i].primitives;
+  }
+  return primitives;
+}
+
+/* Reads Clip's bound where it is an input; the default stays where it is absent. */
+static const char *read_bound(const om_gpu_binder *b, uint32_t input, float *inout_bound) {
+  const om_tensor *tensor = om_gpu_input(b, input);
+  if (!tensor) return NULL;
+  if (!tensor->data) return "its bounds are known at run time only";
+  memcpy(inout_bound, tensor->data, sizeof *inout_bound);
+  return NULL;
+}
+
+/* Every entry's bind; `expression` is the line's text. */
+static const char *bind(om_gpu_binder *b, bool is_binary, const char *expression) {
+  const om_node *node = om_gpu_binder_node(b);
+  const om_elementwise_params *params = node->params;
+  float scalars[2] = {params->scalars[0], params->scalars[1]};
+  const char *reason = NULL;
+  if (om_gpu_binder_mode(b) == OM_MODE_EXACT) {
+    uint32_t failed = b->plan->session->failed_primitives;
+    reason = om_gpu_primitive_reason(primitives_of(expression) & failed);
+  }
+  if (is_binary && node->input_count != 2) return "it does not have two inputs";
+  if (!reason && params->bounds_are_inputs) {
+    reason = read_bound(b, 1, &scalars[0]);
+    if (!reason) reason = read_bound(b, 2, &scalars[1]);
+  }
+  if (reason) return reason;
+  uint32_t other = is_binary ? 1 : UINT32_MAX;
+  return om_gpu_bind_elementwise(b, params->number, 0, other, scalars, params->scalar_count);
+}
+
+#define OM_UNARY(number, type, name, opset, scalar_count, expression) \
+  static const char *bind_##name(om_gpu_binder *b) {                  \
+    return bind(b, false, #expression);                               \
+  }
+#define OM_BINARY(number, type, name, opset, expression) \
+  static const char *bind_##name(om_gpu_binder *b) {     \
+    return bind(b, true, #expression);                   \
+  }
+#include "ops/elementwise.def"
+#undef OM_UNARY
+#undef OM_BINARY
+
+/* Lines with opset 0 are forms of operators above them: they end the table. */
+#define ENTRY(op_type, name, opset)          \
+  {                                          \
+      .domain = "",                          \
+      .type = (opset) > 0 ? #op_type : NULL, \
+      .dtypes = OM_DT(OM_DTYPE_F32),         \
+      .has_exact = true,                     \
+      .primitives = OM_PRIMITIVE_ARITHMETIC, \
+      .bind = bind_##name,                   \
+  },
+
+const om_gpu_op om_gpu_ops_elementwise[] = {
+#define OM_UNARY(number, type, name, opset, scalar_count, expression) ENTRY(type, name, opset)
+#define OM_BINARY(number, type, name, opset, expression)              ENTRY(type, name, opset)
+#include "ops/elementwise.def"
+#undef OM_UNARY
+#undef OM_BINARY
+    {.type = NULL},
+};

@@ -1,0 +1,205 @@
+/* The operators of elementwise.def: an entry for each line. What an operator has beside its
+ * expression stands in the tables below: the attributes that are its scalars, whether it takes
+ * integers, any number of inputs, or an input more. */
+#include "ops/op_elementwise.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "cpu/exact/om_mixed.h"
+#include "ops/op_types.h"
+
+/* ---- Attributes ---- */
+
+typedef struct om_scalar_attrs {
+  uint8_t number;
+  const char *names[2];
+  float fallbacks[2];
+} om_scalar_attrs;
+
+static const om_scalar_attrs scalar_attrs[] = {
+    {OM_ELEMENTWISE_Clip, {"min", "max"}, {-FLT_MAX, FLT_MAX}},
+    {OM_ELEMENTWISE_HardSigmoid, {"alpha", "beta"}, {0.2f, 0.5f}},
+    {OM_ELEMENTWISE_LeakyRelu, {"alpha", NULL}, {0.01f, 0.0f}},
+    {OM_ELEMENTWISE_Elu, {"alpha", NULL}, {1.0f, 0.0f}},
+    {OM_ELEMENTWISE_Selu, {"alpha", "gamma"}, {1.67326319f, 1.05070102f}},
+    {OM_ELEMENTWISE_Celu, {"alpha", NULL}, {1.0f, 0.0f}},
+    {OM_ELEMENTWISE_ThresholdedRelu, {"alpha", NULL}, {1.0f, 0.0f}},
+    {OM_ELEMENTWISE_Swish, {"alpha", NULL}, {1.0f, 0.0f}},
+};
+
+static om_status resolve_number(om_ctx *ctx,
+                                const om_node *node,
+                                uint8_t number,
+                                om_elementwise_params *params) {
+  params->number = number;
+  params->scalar_count = (uint8_t)om_elementwise_scalar_count(number);
+  if (number == OM_ELEMENTWISE_Clip && node->opset >= 11) {
+    params->bounds_are_inputs = true;
+    params->scalars[0] = -INFINITY;
+    params->scalars[1] = INFINITY;
+    return OM_OK;
+  }
+  if (number == OM_ELEMENTWISE_Gelu) {
+    om_string form;
+    OM_TRY(om_node_attr_text(ctx, node, "approximate", "none", &form));
+    if (om_string_is(form, "tanh")) {
+      params->number = OM_ELEMENTWISE_GeluTanh;
+    } else if (!om_string_is(form, "none")) {
+      return OM_FAIL(ctx,
+                     OM_E_INVALID_MODEL,
+                     "The attribute 'approximate' is '%.*s', but it must be 'none' or 'tanh'.",
+                     (int)(form.bytes < 40 ? form.bytes : 40),
+                     form.data);
+    }
+  }
+  for (size_t i = 0; i < OM_COUNT_OF(scalar_attrs); ++i) {
+    const om_scalar_attrs *a = &scalar_attrs[i];
+    if (a->number != number) continue;
+    for (uint32_t k = 0; k < params->scalar_count; ++k) {
+      OM_TRY(om_node_attr_float(ctx, node, a->names[k], a->fallbacks[k], &params->scalars[k]));
+    }
+  }
+  return OM_OK;
+}
+
+#define OM_UNARY(number, type, name, opset, scalar_count, expression)               \
+  static om_status resolve_##name(om_ctx *ctx, const om_node *node, void *params) { \
+    return resolve_number(ctx, node, number, params);                               \
+  }
+#define OM_BINARY(number, type, name, opset, expression) \
+  OM_UNARY(number, type, name, opset, 0, expression)
+#include "ops/elementwise.def"
+#undef OM_UNARY
+#undef OM_BINARY
+
+/* ---- Shape rule ---- */
+
+static om_status infer(om_ctx *ctx, const om_op_call *call) {
+  const om_elementwise_params *params = call->params;
+  om_tensor *out = call->outputs[0];
+  if (params->bounds_are_inputs) {
+    OM_TRY(om_check_same_dtype(ctx, call));
+    for (uint32_t i = 1; i < call->input_count; ++i) {
+      const om_tensor *bound = call->inputs[i];
+      size_t elems = 0;
+      if (!bound) continue;
+      if (!om_shape_elems(bound->rank, bound->dims, &elems) || elems != 1) {
+        return OM_FAIL(ctx, OM_E_INVALID_INPUT, "Input %u must have one element.", i);
+      }
+    }
+    om_copy_type_and_shape(call->inputs[0], out);
+    return OM_OK;
+  }
+  if (params->number != OM_ELEMENTWISE_Pow) OM_TRY(om_check_same_dtype(ctx, call));
+  out->dtype = call->inputs[0]->dtype;
+  return om_broadcast_shape(ctx, call->inputs, call->input_count, &out->rank, out->dims);
+}
+
+/* ---- CPU ---- */
+
+typedef union om_scalars { /* of the kernel's type, two of them */
+  float f32[2];
+  double f64[2];
+  uint8_t bytes[16];
+} om_scalars;
+
+/* The bounds of an integer Clip: the type's own limits where an input is absent. */
+static void integer_limits(om_dtype dtype, om_scalars *out) {
+  size_t bytes = om_dtype_bits(dtype) / 8;
+  bool is_signed = (OM_DT(dtype) & OM_DT_SIGNED) != 0;
+  uint64_t low = is_signed ? (uint64_t)1 << (bytes * 8 - 1) : 0;
+  uint64_t high = is_signed ? low - 1 : UINT64_MAX;
+  /* Little-endian, as the tensors are. */
+  memcpy(out->bytes, &low, bytes);
+  memcpy(out->bytes + bytes, &high, bytes);
+}
+
+static void load_bounds(const om_op_call *call, om_dtype dtype, om_scalars *out) {
+  size_t bytes = om_dtype_bits(dtype) / 8;
+  if (OM_DT(dtype) & OM_DT_INT) integer_limits(dtype, out);
+  for (uint32_t i = 1; i < call->input_count && i <= 2; ++i) {
+    const om_tensor *bound = call->inputs[i];
+    if (!bound) continue;
+    if (dtype == OM_DTYPE_F16 || dtype == OM_DTYPE_BF16) {
+      om_half_to_f32(dtype, bound->data, 1, &out->f32[i - 1]);
+    } else {
+      memcpy(out->bytes + (i - 1) * bytes, bound->data, bytes);
+    }
+  }
+}
+
+static om_dtype kernel_dtype(om_dtype dtype) {
+  return dtype == OM_DTYPE_F16 || dtype == OM_DTYPE_BF16 ? OM_DTYPE_F32 : dtype;
+}
+
+static om_status run(om_ctx *ctx, const om_op_call *call) {
+  const om_elementwise_params *params = call->params;
+  om_dtype dtype = call->inputs[0]->dtype;
+  om_scalars scalars = {{params->scalars[0], params->scalars[1]}};
+  if (dtype == OM_DTYPE_F64) {
+    scalars.f64[0] = (double)params->scalars[0];
+    scalars.f64[1] = (double)params->scalars[1];
+  }
+  if (params->bounds_are_inputs) load_bounds(call, dtype, &scalars);
+  bool is_division = params->number == OM_ELEMENTWISE_Div && (OM_DT(dtype) & OM_DT_INT) != 0;
+  if (is_division) OM_TRY(om_check_divisor(ctx, call->inputs[1], call->outputs[0]));
+  bool is_unary = params->bounds_are_inputs || call->input_count == 1;
+  om_elementwise_job job = {.fn = om_elementwise_kernel(params->number, dtype),
+                            .arg = &scalars,
+                            .operands = {call->inputs[0], is_unary ? NULL : call->inputs[1]},
+                            .operand_count = is_unary ? 1 : 2,
+                            .result = call->outputs[0]};
+  bool is_one_of_many = is_unary && params->number >= OM_ELEMENTWISE_Add;
+  if (is_one_of_many) job.fn = om_copy_kernel(dtype);
+  om_pow_types types;
+  if (params->number == OM_ELEMENTWISE_Pow &&
+      (call->inputs[1]->dtype != dtype || (OM_DT(dtype) & OM_DT_INT) != 0)) {
+    types = (om_pow_types){kernel_dtype(dtype), kernel_dtype(call->inputs[1]->dtype)};
+    job.fn = om_mixed_pow;
+    job.arg = &types;
+  }
+  om_elementwise_run(ctx, &job);
+  job.operands[0] = call->outputs[0];
+  for (uint32_t i = 2; i < call->input_count && !params->bounds_are_inputs; ++i) {
+    job.operands[1] = call->inputs[i];
+    om_elementwise_run(ctx, &job);
+  }
+  return OM_OK;
+}
+
+/* ---- Entries ---- */
+
+#define OM_IS_VARIADIC(number) ((number) == OM_ELEMENTWISE_Min || (number) == OM_ELEMENTWISE_Max)
+#define OM_TAKES_INT(number)                                             \
+  (((number) >= OM_ELEMENTWISE_Add && (number) <= OM_ELEMENTWISE_Max) || \
+   (number) == OM_ELEMENTWISE_Relu || (number) == OM_ELEMENTWISE_Clip || \
+   (number) == OM_ELEMENTWISE_Neg || (number) == OM_ELEMENTWISE_Abs ||   \
+   (number) == OM_ELEMENTWISE_Sign)
+
+#define OM_ENTRY(number, name_text, function, opset, least, most) \
+  {.domain = "",                                                  \
+   .type = (opset) == 0 ? NULL : (name_text),                     \
+   .first_opset = (opset),                                        \
+   .min_inputs = (least),                                         \
+   .max_inputs = (most),                                          \
+   .min_outputs = 1,                                              \
+   .max_outputs = 1,                                              \
+   .dtypes = OM_TAKES_INT(number) ? OM_DT_NUMBER : OM_DT_FLOAT,   \
+   .params_bytes = sizeof(om_elementwise_params),                 \
+   .resolve = (function),                                         \
+   .infer = infer,                                                \
+   .run = run},
+#define OM_UNARY(number, type, name, opset, scalar_count, expression) \
+  OM_ENTRY(number, #type, resolve_##name, opset, 1, (number) == OM_ELEMENTWISE_Clip ? 3 : 1)
+#define OM_BINARY(number, type, name, opset, expression) \
+  OM_ENTRY(number,                                       \
+           #type,                                        \
+           resolve_##name,                               \
+           opset,                                        \
+           OM_IS_VARIADIC(number) ? 1 : 2,               \
+           OM_IS_VARIADIC(number) ? UINT8_MAX : 2)
+const om_op om_ops_elementwise[] = {
+#include "ops/elementwise.def"
+    {.type = NULL},
+};

@@ -1,0 +1,242 @@
+/* Reads, runs and compares test folders. */
+#include "harness/om_folder.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <unistd.h>
+
+#include "onnx/om_tensor_proto.h"
+
+bool om_path_exists(const char *path) {
+  return access(path, F_OK) == 0;
+}
+
+void om_folder_close(om_ctx *ctx, om_folder *folder) {
+  om_model_destroy(folder->model);
+  for (size_t i = 0; i < folder->map_count; ++i) om_file_map_close(ctx, &folder->maps[i]);
+  om_delete(ctx, folder->maps);
+  om_pool_deinit(ctx, &folder->pool);
+  *folder = (om_folder){0};
+}
+
+static om_status read_tensor(om_ctx *ctx, om_folder *folder, const char *path, om_tensor *out) {
+  om_tensor_reading how = {.pool = &folder->pool, .align_below_bytes = SIZE_MAX};
+  om_string name;
+  OM_TRY(OM_GROW(ctx, folder->maps, folder->map_count, folder->map_capacity));
+  om_file_map *map = &folder->maps[folder->map_count];
+  OM_TRY(om_file_map_open(ctx, path, map));
+  ++folder->map_count;
+  om_string bytes = {.data = (const char *)map->bytes, .bytes = map->byte_count};
+  return om_tensor_proto_read(ctx, &how, bytes, out, &name);
+}
+
+static om_status read_inputs(om_ctx *ctx, om_folder *folder, const char *path, om_folder_set *set) {
+  const char *file = NULL;
+  size_t count = folder->info->input_count;
+  set->inputs = OM_POOL_NEW(ctx, &folder->pool, om_named_tensor, count);
+  if (!set->inputs) return OM_E_OUT_OF_MEMORY;
+  /* Files past the last input stand for inputs that have initializers: they must be readable. */
+  for (size_t i = 0;; ++i) {
+    om_tensor tensor;
+    file = om_pool_format(ctx, &folder->pool, "%s/input_%zu.pb", path, i);
+    if (!file) return OM_E_OUT_OF_MEMORY;
+    if (!om_path_exists(file)) break;
+    OM_TRY(read_tensor(ctx, folder, file, &tensor));
+    if (i >= count) continue;
+    set->inputs[i] = (om_named_tensor){folder->info->inputs[i].name, tensor};
+    set->input_count = i + 1;
+  }
+  return OM_OK;
+}
+
+static om_status read_set(om_ctx *ctx, om_folder *folder, const char *path, om_folder_set *set) {
+  const char *file = NULL;
+  OM_TRY(read_inputs(ctx, folder, path, set));
+  set->expected = OM_POOL_NEW(ctx, &folder->pool, om_tensor *, folder->info->output_count);
+  if (!set->expected) return OM_E_OUT_OF_MEMORY;
+  for (size_t i = 0; i < folder->info->output_count; ++i) {
+    file = om_pool_format(ctx, &folder->pool, "%s/output_%zu.pb", path, i);
+    if (!file) return OM_E_OUT_OF_MEMORY;
+    if (!om_path_exists(file)) continue;
+    set->expected[i] = OM_POOL_NEW(ctx, &folder->pool, om_tensor, 1);
+    if (!set->expected[i]) return OM_E_OUT_OF_MEMORY;
+    OM_TRY(read_tensor(ctx, folder, file, set->expected[i]));
+  }
+  return OM_OK;
+}
+
+om_status om_folder_open(om_ctx *ctx,
+                         const char *path,
+                         const om_model_options *options,
+                         om_folder *out_folder) {
+  om_status st = OM_OK;
+  const char *file = NULL;
+  om_folder folder = {0};
+  file = om_pool_format(ctx, &folder.pool, "%s/model.onnx", path);
+  if (!file) OM_GO(OM_E_OUT_OF_MEMORY);
+  OM_GO(om_model_load_file(file, options, &folder.model, ctx->error));
+  folder.info = om_model_get_info(folder.model);
+  for (size_t i = 0; i < OM_FOLDER_SETS; ++i) {
+    file = om_pool_format(ctx, &folder.pool, "%s/test_data_set_%zu", path, i);
+    if (!file) OM_GO(OM_E_OUT_OF_MEMORY);
+    if (!om_path_exists(file)) break;
+    OM_GO(read_set(ctx, &folder, file, &folder.sets[i]));
+    folder.set_count = i + 1;
+  }
+  *out_folder = folder;
+  folder = (om_folder){0};
+done:
+  om_folder_close(ctx, &folder);
+  return st;
+}
+
+/* ---- Running ---- */
+
+static om_status keep_result(om_ctx *ctx, om_pool *pool, const om_tensor *from, om_tensor *to) {
+  size_t bytes = 0;
+  size_t elems = om_tensor_elems(from);
+  *to = *from;
+  if (!om_shape_bytes(from->dtype, from->rank, from->dims, &bytes)) {
+    return OM_FAIL(ctx, OM_E_INTERNAL, "A result has an impossible shape or type.");
+  }
+  to->data_bytes = bytes;
+  to->data = om_pool_new_bytes(ctx, pool, bytes, 1);
+  if (!to->data) return OM_E_OUT_OF_MEMORY;
+  if (bytes > 0) memcpy(to->data, from->data, bytes);
+  for (size_t i = 0; from->dtype == OM_DTYPE_STRING && i < elems; ++i) {
+    om_string *text = (om_string *)to->data + i;
+    text->data = om_pool_text(ctx, pool, text->data, text->bytes);
+    if (!text->data) return OM_E_OUT_OF_MEMORY;
+  }
+  return OM_OK;
+}
+
+static om_status run_set(om_ctx *ctx,
+                         om_folder *folder,
+                         om_session *session,
+                         const om_folder_set *set,
+                         om_tensor *results) {
+  size_t count = folder->info->output_count;
+  om_named_tensor *outputs = OM_POOL_NEW(ctx, &folder->pool, om_named_tensor, count);
+  if (!outputs) return OM_E_OUT_OF_MEMORY;
+  for (size_t i = 0; i < count; ++i) outputs[i].name = folder->info->outputs[i].name;
+  om_run_args args = {.struct_bytes = sizeof args,
+                      .inputs = set->inputs,
+                      .input_count = set->input_count,
+                      .outputs = outputs,
+                      .output_count = count};
+  OM_TRY(om_session_run(session, &args, ctx->error));
+  for (size_t i = 0; i < count; ++i) {
+    OM_TRY(keep_result(ctx, &folder->pool, &outputs[i].tensor, &results[i]));
+  }
+  return OM_OK;
+}
+
+om_status om_folder_run(om_ctx *ctx,
+                        om_folder *folder,
+                        const om_session_options *options,
+                        om_folder_results *out_results,
+                        om_folder_places *out_places) {
+  om_status st = OM_OK;
+  om_session *session = NULL;
+  const om_diagnostics *diagnostics = NULL;
+  om_folder_set none = {0};
+  size_t set_count = folder->set_count > 0 ? folder->set_count : 1;
+  size_t count = folder->info->output_count;
+  *out_places = (om_folder_places){0};
+  *out_results = OM_POOL_NEW(ctx, &folder->pool, om_tensor, set_count * count);
+  if (!*out_results) OM_GO(OM_E_OUT_OF_MEMORY);
+  OM_GO(om_session_create(folder->model, options, &session, ctx->error));
+  for (size_t i = 0; i < set_count; ++i) {
+    const om_folder_set *set = i < folder->set_count ? &folder->sets[i] : &none;
+    OM_GO(run_set(ctx, folder, session, set, *out_results + i * count));
+    OM_GO(om_session_diagnose(session, set->inputs, set->input_count, &diagnostics, ctx->error));
+    *out_places = (om_folder_places){diagnostics->nodes_on_cpu, diagnostics->nodes_on_device};
+  }
+done:
+  om_session_destroy(session);
+  return st;
+}
+
+/* ---- Comparing ---- */
+
+static om_status check_type(om_ctx *ctx, const om_tensor *got, const om_tensor *right) {
+  char got_shape[OM_SHAPE_TEXT];
+  char right_shape[OM_SHAPE_TEXT];
+  bool is_same = got->dtype == right->dtype && got->rank == right->rank;
+  for (uint32_t i = 0; i < right->rank && is_same; ++i) is_same = got->dims[i] == right->dims[i];
+  if (is_same) return OM_OK;
+  return OM_FAIL(ctx,
+                 OM_E_INTERNAL,
+                 "It is %s %s, right is %s %s.",
+                 om_dtype_name(got->dtype),
+                 om_shape_text(got_shape, sizeof got_shape, got->rank, got->dims),
+                 om_dtype_name(right->dtype),
+                 om_shape_text(right_shape, sizeof right_shape, right->rank, right->dims));
+}
+
+static bool is_near(double got, double right, double rtol, double atol) {
+  if (isnan(right)) return isnan(got);
+  if (got == right) return true;
+  if (!isfinite(got) || !isfinite(right)) return false;
+  return fabs(got - right) <= atol + rtol * fabs(right);
+}
+
+static bool is_number(om_dtype dtype) {
+  return dtype != OM_DTYPE_STRING && dtype != OM_DTYPE_C64 && dtype != OM_DTYPE_C128;
+}
+
+static om_status check_tensor(
+    om_ctx *ctx, const om_tensor *got, const om_tensor *right, double rtol, double atol) {
+  size_t elem = 0;
+  OM_TRY(check_type(ctx, got, right));
+  if (om_tensor_same(got, right, &elem)) return OM_OK;
+  if (!is_number(got->dtype)) {
+    return OM_FAIL(ctx, OM_E_INTERNAL, "It differs from the right one at element %zu.", elem);
+  }
+  size_t count = om_tensor_elems(right);
+  for (elem = 0; elem < count; ++elem) {
+    double a = om_tensor_value(got, elem);
+    double b = om_tensor_value(right, elem);
+    if (is_near(a, b, rtol, atol)) continue;
+    return OM_FAIL(
+        ctx, OM_E_INTERNAL, "Element %zu of %zu is %.9g, right is %.9g.", elem, count, a, b);
+  }
+  return OM_OK;
+}
+
+om_status om_folder_check(
+    om_ctx *ctx, const om_folder *folder, om_folder_results results, double rtol, double atol) {
+  size_t count = folder->info->output_count;
+  for (size_t i = 0; i < folder->set_count; ++i) {
+    for (size_t k = 0; k < count; ++k) {
+      const om_tensor *right = folder->sets[i].expected[k];
+      if (!right) continue;
+      om_status st = check_tensor(ctx, &results[i * count + k], right, rtol, atol);
+      if (st == OM_OK) continue;
+      om_error_prefix(ctx, "Output '%s' of set %zu", folder->info->outputs[k].name, i);
+      return st;
+    }
+  }
+  return OM_OK;
+}
+
+om_status om_folder_same(om_ctx *ctx,
+                         const om_folder *folder,
+                         om_folder_results a,
+                         om_folder_results b) {
+  size_t count = folder->info->output_count;
+  size_t total = count * (folder->set_count > 0 ? folder->set_count : 1);
+  for (size_t i = 0; i < total; ++i) {
+    size_t elem = 0;
+    if (om_tensor_same(&a[i], &b[i], &elem)) continue;
+    return OM_FAIL(ctx,
+                   OM_E_INTERNAL,
+                   "The bits of output '%s' differ from element %zu on: %.9g and %.9g.",
+                   folder->info->outputs[i % count].name,
+                   elem,
+                   elem == SIZE_MAX ? 0 : om_tensor_value(&a[i], elem),
+                   elem == SIZE_MAX ? 0 : om_tensor_value(&b[i], elem));
+  }
+  return OM_OK;
+}
