@@ -165,12 +165,13 @@ static void *show_progress(void *arg) {
   pthread_mutex_lock(&progress.lock);
   while (progress.is_running) {
     if (pthread_cond_timedwait(&progress.end, &progress.lock, &next) == 0) continue;
-    fprintf(stderr, "\r%s, %.0f s ", progress.what, (now_ms() - start) / 1e3);
+    fprintf(stderr, isatty(STDERR_FILENO) ? "\r%s, %.0f s " : "%s, %.0f s\n", progress.what,
+            (now_ms() - start) / 1e3);
     fflush(stderr);
     progress.is_shown = true;
-    next.tv_sec += 1;
+    next.tv_sec += isatty(STDERR_FILENO) ? 1 : 10;
   }
-  if (progress.is_shown) fputc('\n', stderr);
+  if (progress.is_shown && isatty(STDERR_FILENO)) fputc('\n', stderr);
   progress.is_shown = false;
   pthread_mutex_unlock(&progress.lock);
   return NULL;
