@@ -67,6 +67,7 @@ static void destroy(om_ctx *ctx, om_session *session) {
   for (size_t i = 0; i < session->plan_count; ++i) om_plan_destroy(ctx, session->plans[i]);
   if (session->provider_session) session->source.provider->close(ctx, session->provider_session);
   om_delete(ctx, session->block);
+  om_delete(ctx, session->strings);
   om_delete(ctx, session->bound);
   om_delete(ctx, session->is_bound);
   om_delete(ctx, session->refusals);

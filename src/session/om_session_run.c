@@ -209,5 +209,5 @@ om_status om_session_run_plan(om_ctx *ctx,
     }
   }
   for (size_t i = 0; i < output_count; ++i) OM_TRY(hand_out(ctx, session, plan, &outputs[i]));
-  return OM_OK;
+  return om_session_keep_strings(ctx, session, outputs, output_count);
 }

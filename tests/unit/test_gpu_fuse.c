@@ -105,6 +105,12 @@ static uint32_t three_operands(gpu_rig *r, uint32_t x, uint32_t y) {
   return rig_binary(r, "Add", v, d);
 }
 
+static uint32_t through_views(gpu_rig *r, uint32_t x, uint32_t y) {
+  (void)y;
+  uint32_t v = rig_unary(r, "Sigmoid", x);
+  return rig_unary(r, "Relu", rig_unary(r, "Identity", v));
+}
+
 /* ---- Tests ---- */
 
 static void test_rows_become_one(void **state) {
@@ -147,6 +153,12 @@ static void test_limits_end_a_chain(void **state) {
   expect_same_bits(three_operands);
 }
 
+static void test_views_are_looked_through(void **state) {
+  (void)state;
+  expect(through_views, 1, 2);
+  expect_same_bits(through_views);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rows_become_one),
@@ -155,6 +167,7 @@ int main(void) {
       cmocka_unit_test(test_value_is_kept_for_its_second_reader),
       cmocka_unit_test(test_falls_back_when_the_reader_does_not_come),
       cmocka_unit_test(test_limits_end_a_chain),
+      cmocka_unit_test(test_views_are_looked_through),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

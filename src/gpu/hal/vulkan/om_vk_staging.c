@@ -63,6 +63,8 @@ om_status om_vk_staging_write(om_ctx *ctx,
       continue;
     }
     const VkBufferCopy copy = {half->used_bytes, offset, piece};
+    /* An earlier copy of this batch may write the same bytes: the later one wins. */
+    if (buffer->staged > device->submitted) om_vk_commands_barrier(device, half->commands);
     memcpy(half->buffer->mapped + half->used_bytes, source, piece);
     device->vk.vkCmdCopyBuffer(half->commands, half->buffer->handle, buffer->handle, 1, &copy);
     buffer->staged = device->submitted + 1;
@@ -76,8 +78,7 @@ om_status om_vk_staging_write(om_ctx *ctx,
 
 void om_vk_staging_forget(om_ctx *ctx, om_vk_device *device, om_vk_buffer *buffer) {
   if (buffer->staged <= device->finished || device->is_lost) return;
-  /* On a failure the device is lost or the copies never reach it; either way nothing uses the
-   * buffer any more. */
+  /* After a failure nothing is left running: submit and wait see to it. */
   if (buffer->staged > device->submitted) OM_IGNORE(flush(ctx, device));
   OM_IGNORE(om_vk_wait(ctx, (om_hal_device *)device, device->submitted));
 }
