@@ -287,6 +287,7 @@ static bool report(reader *r, double load_ms, double total_ms) {
 }
 
 static bool parse_arguments(int argc, char **argv, arguments *a) {
+  a->pictures = argv;
   for (int i = 1; i < argc; ++i) {
     const char *value = i + 1 < argc ? argv[i + 1] : NULL;
     if (strcmp(argv[i], "--require-gpu") == 0) {
@@ -294,9 +295,7 @@ static bool parse_arguments(int argc, char **argv, arguments *a) {
     } else if (strcmp(argv[i], "--word") == 0) {
       a->is_word = true;
     } else if (argv[i][0] != '-') {
-      a->pictures = argv + i;
-      a->picture_count = argc - i;
-      break;
+      a->pictures[a->picture_count++] = argv[i];   /* never behind what is read */
     } else if (!value) {
       return false;
     } else if (strcmp(argv[i], "--models") == 0) {
