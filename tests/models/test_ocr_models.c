@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "harness/om_compare.h"
+#include "harness/om_test_compare.h"
 #include "harness/om_test_case.h"
 #include "onemodel/gpu.h"
 

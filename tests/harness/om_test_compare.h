@@ -1,6 +1,6 @@
 /* Comparing tensors: bits for integers and for exact mode, scaled error for floats. */
-#ifndef OM_COMPARE_H
-#define OM_COMPARE_H
+#ifndef OM_TEST_COMPARE_H
+#define OM_TEST_COMPARE_H
 
 #include "base/om_base.h"
 

@@ -1,5 +1,5 @@
 /* Comparing tensors, and elements as numbers whatever their type. */
-#include "harness/om_compare.h"
+#include "harness/om_test_compare.h"
 
 #include <float.h>
 #include <math.h>
