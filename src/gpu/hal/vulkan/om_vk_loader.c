@@ -13,7 +13,6 @@
 #define VOLK_IMPLEMENTATION
 #include "gpu/hal/vulkan/om_vk_loader.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -40,25 +39,11 @@ om_status om_vk_loader_get(om_ctx *ctx, PFN_vkGetInstanceProcAddr *out_get_proc)
   return OM_FAIL(ctx, OM_E_UNSUPPORTED, "The Vulkan loader (libvulkan.so.1) was not found.");
 }
 
-/* Keeps the driver's library in the process. The loader unloads a driver with its last instance,
- * and NVIDIA's (580.159) cannot be loaded more than about ten times in one process: instances then
- * fail with "no Vulkan driver was found". test_gpu_fuse opens enough sessions to show it. */
-static void pin_driver(PFN_vkQueueSubmit function) {
-  Dl_info info;
-  void *address = NULL;
-  _Static_assert(sizeof function == sizeof address, "POSIX has dlsym's pointers alike");
-  memcpy(&address, &function, sizeof address);
-  if (dladdr(address, &info) == 0 || !info.dli_fname) return;
-  void *library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-  if (library) dlclose(library); /* the mark stays */
-}
-
 void om_vk_loader_load_device(const om_vk_instance *instance,
                               VkDevice device,
                               struct VolkDeviceTable *out_table) {
   vkGetDeviceProcAddr = instance->vk.vkGetDeviceProcAddr;
   volkLoadDeviceTable(out_table, device);
-  pin_driver(out_table->vkQueueSubmit);
 }
 
 static VkBool32 VKAPI_PTR on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
