@@ -29,7 +29,7 @@ typedef struct suite {
   om_ctx ctx;
   om_error error;
   om_skips skips;
-  const char *part;     /* of the names to run; NULL: all */
+  const char *part; /* of the names to run; NULL: all */
   bool has_vulkan;
   size_t passed, failed, skipped, on_device;
 } suite;
@@ -59,11 +59,8 @@ static om_status run_cpu(suite *s, om_folder *folder, om_folder_results *out_res
   return om_folder_check(&s->ctx, folder, *out_results, limit_relative, limit_absolute);
 }
 
-static om_status run_device(suite *s,
-                            om_folder *folder,
-                            om_mode mode,
-                            om_folder_results right,
-                            bool *out_is_taken) {
+static om_status run_device(
+    suite *s, om_folder *folder, om_mode mode, om_folder_results right, bool *out_is_taken) {
   om_folder_places places;
   om_folder_results results = NULL;
   om_gpu_options gpu = OM_GPU_OPTIONS_INIT;
@@ -152,8 +149,7 @@ int main(int argc, char **argv) {
   }
   s.ctx = (om_ctx){.allocator = om_default_allocator(), .error = &s.error, .thread_count = 1};
   s.part = argc > 1 ? argv[1] : NULL;
-  s.has_vulkan =
-      (!backends || strstr(backends, "vulkan")) && om_test_backend_is_there("vulkan");
+  s.has_vulkan = (!backends || strstr(backends, "vulkan")) && om_test_backend_is_there("vulkan");
   if (om_skips_read(&s.ctx, OM_SOURCE_DIR "/tests/onnx/skips.txt", &s.skips) != OM_OK) {
     printf("Bail out! %s\n", s.error.message);
     return 1;
