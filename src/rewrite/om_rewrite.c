@@ -4,7 +4,8 @@
 /* In this order: identities hide patterns, so they go first. */
 static const om_rewrite *const table[] = {
     &om_rewrite_drop_identity,
-    &om_rewrite_fold_batchnorm,
+    &om_rewrite_fold_affine,
+    &om_rewrite_hardswish_from_parts,
     &om_rewrite_layernorm_from_parts,
 };
 

@@ -92,13 +92,30 @@ om_status om_rewriter_set_inputs(
 om_status om_rewriter_set_output(
     om_ctx *ctx, om_rewriter *rw, om_node_id node, om_value_id from, om_value_id to);
 
+/* What a node becomes; everything is copied. */
+typedef struct om_rewritten_node {
+  const char *type; /* of ai.onnx; static */
+  int32_t opset;
+  const om_value_id *inputs;
+  uint32_t input_count;
+  const om_attr *attrs;
+  uint32_t attr_count;
+} om_rewritten_node;
+
+/* Makes a node another operator, which must be known. Its name and outputs stay. */
+om_status om_rewriter_become(om_ctx *ctx,
+                             om_rewriter *rw,
+                             om_node_id id,
+                             const om_rewritten_node *what);
+
 /* Lets every reader of a value v read to[v] instead, and so on until to[v] is v. */
 om_status om_rewriter_move_reads(om_ctx *ctx, om_rewriter *rw, const om_value_id *to);
 
 /* ---- The table's entries ---- */
 
 extern const om_rewrite om_rewrite_drop_identity;
-extern const om_rewrite om_rewrite_fold_batchnorm;
+extern const om_rewrite om_rewrite_fold_affine;
+extern const om_rewrite om_rewrite_hardswish_from_parts;
 extern const om_rewrite om_rewrite_layernorm_from_parts;
 
 #endif

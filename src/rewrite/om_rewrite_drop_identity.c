@@ -1,4 +1,4 @@
-/* Identity, and Dropout as it is in inference: readers get the source.
+/* Identity, Dropout as it is in inference, and multiplication by 1: readers get the source.
  *
  *     a -> Identity -> b -> f     becomes     a -> f
  *
@@ -26,16 +26,29 @@ static bool is_idle_dropout(const om_rewriter *rw, const om_node *node) {
   return is_false(rw, node->inputs[2]);
 }
 
-static bool is_identity(const om_rewriter *rw, const om_node *node) {
-  if (node->domain[0] != '\0' || node->input_count == 0 || node->output_count == 0) return false;
-  if (node->inputs[0] == OM_NO_VALUE || node->outputs[0] == OM_NO_VALUE) return false;
-  return strcmp(node->type, "Identity") == 0 || is_idle_dropout(rw, node);
+/* The one must be a scalar of rank 0: it cannot give the result another shape. */
+static bool is_one(const om_rewriter *rw, om_value_id value) {
+  float factor = 0.0f;
+  return om_rewriter_scalar(rw, value, &factor) && factor == 1.0f &&
+         om_rewriter_constant(rw, value)->rank == 0;
 }
 
-static om_status drop(om_ctx *ctx, om_rewriter *rw, om_node_id id, om_value_id *to) {
+/* The input that the node passes on, or OM_NO_VALUE. */
+static om_value_id passed_on(const om_rewriter *rw, const om_node *node) {
+  if (!node->type || node->domain[0] != '\0' || node->input_count == 0) return OM_NO_VALUE;
+  if (node->output_count == 0 || node->outputs[0] == OM_NO_VALUE) return OM_NO_VALUE;
+  if (strcmp(node->type, "Identity") == 0 || is_idle_dropout(rw, node)) return node->inputs[0];
+  if (strcmp(node->type, "Mul") != 0 || node->input_count != 2 || node->opset < 7) {
+    return OM_NO_VALUE;
+  }
+  if (is_one(rw, node->inputs[1])) return node->inputs[0];
+  return is_one(rw, node->inputs[0]) ? node->inputs[1] : OM_NO_VALUE;
+}
+
+static om_status drop(
+    om_ctx *ctx, om_rewriter *rw, om_node_id id, om_value_id source, om_value_id *to) {
   om_graph *graph = rw->graph;
-  const om_node *node = &graph->nodes[id];
-  om_value_id source = node->inputs[0], result = node->outputs[0];
+  om_value_id result = graph->nodes[id].outputs[0];
   while (to[source] != source) source = to[source];
   if (!graph->values[result].is_output) {
     to[result] = source;
@@ -55,7 +68,8 @@ static om_status apply(om_ctx *ctx, om_rewriter *rw) {
   OM_GO_NEW(to, graph->value_count);
   for (om_value_id value = 0; value < graph->value_count; ++value) to[value] = value;
   for (om_node_id id = 0; id < graph->node_count; ++id) {
-    if (is_identity(rw, &graph->nodes[id])) OM_GO(drop(ctx, rw, id, to));
+    om_value_id source = passed_on(rw, &graph->nodes[id]);
+    if (source != OM_NO_VALUE) OM_GO(drop(ctx, rw, id, source, to));
   }
   OM_GO(om_rewriter_move_reads(ctx, rw, to));
 done:

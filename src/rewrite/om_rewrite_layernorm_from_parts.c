@@ -145,43 +145,31 @@ static bool match_tail(const om_rewriter *rw, match *m) {
 
 /* ---- The replacement ---- */
 
-static om_status set_attributes(om_ctx *ctx, om_rewriter *rw, om_node *node, const match *m) {
-  om_attr *attrs = OM_POOL_NEW(ctx, &rw->graph->pool, om_attr, 2);
-  if (!attrs) return OM_E_OUT_OF_MEMORY;
-  attrs[0] = (om_attr){.name = "axis", .kind = OM_ATTR_INT, .count = 1, .i = m->axis};
-  attrs[1] = (om_attr){.name = "epsilon", .kind = OM_ATTR_FLOAT, .count = 1, .f = m->epsilon};
-  node->attrs = attrs;
-  node->attr_count = 2;
-  return OM_OK;
-}
-
-/* Turns the last node of the pattern into the LayerNormalization: it keeps name and place. */
-static om_status replace(om_ctx *ctx, om_rewriter *rw, const match *m, const om_op *op) {
+/* Turns the last node of the pattern into the LayerNormalization: it keeps name and place. The
+ * parts above the Div go with it unless something else reads them. */
+static om_status replace(om_ctx *ctx, om_rewriter *rw, const match *m) {
   om_node_id last = m->add != OM_NO_NODE ? m->add : m->mul;
-  om_value_id inputs[3] = {m->x, m->gamma, m->beta};
-  om_node *node = &rw->graph->nodes[last];
-  OM_TRY(om_rewriter_set_inputs(ctx, rw, last, inputs, m->add != OM_NO_NODE ? 3 : 2));
-  OM_TRY(set_attributes(ctx, rw, node, m));
-  node->type = "LayerNormalization";
-  node->opset = 17;
-  node->op = op;
-  node->params = NULL;
-  if (op->params_bytes > 0) {
-    void *params = om_pool_new_bytes(ctx, &rw->graph->pool, op->params_bytes, 1);
-    if (!params) return OM_E_OUT_OF_MEMORY;
-    if (op->resolve) OM_TRY(op->resolve(ctx, node, params));
-    node->params = params;
-  }
+  const char *name = rw->graph->nodes[last].name;
+  const om_value_id inputs[3] = {m->x, m->gamma, m->beta};
+  const om_attr attrs[2] = {
+      {.name = "axis", .kind = OM_ATTR_INT, .count = 1, .i = m->axis},
+      {.name = "epsilon", .kind = OM_ATTR_FLOAT, .count = 1, .f = m->epsilon},
+  };
+  const om_rewritten_node node = {.type = "LayerNormalization",
+                                  .opset = 17,
+                                  .inputs = inputs,
+                                  .input_count = m->add != OM_NO_NODE ? 3 : 2,
+                                  .attrs = attrs,
+                                  .attr_count = 2};
   if (m->add != OM_NO_NODE) {
-    OM_TRY(om_rewriter_drop(ctx, rw, m->mul, "merged into '%.150s'", node->name));
+    OM_TRY(om_rewriter_drop(ctx, rw, m->mul, "merged into '%.150s'", name));
   }
-  /* The parts above the Div go with it unless something else reads them. */
-  return om_rewriter_drop(ctx, rw, m->div, "merged into '%.150s'", node->name);
+  OM_TRY(om_rewriter_drop(ctx, rw, m->div, "merged into '%.150s'", name));
+  return om_rewriter_become(ctx, rw, last, &node);
 }
 
 static om_status apply(om_ctx *ctx, om_rewriter *rw) {
-  const om_op *op = om_op_find("", "LayerNormalization", 17, NULL);
-  if (!op) return OM_OK;
+  if (!om_op_find("", "LayerNormalization", 17, NULL)) return OM_OK;
   for (om_node_id id = 0; id < rw->graph->node_count; ++id) {
     const om_node *node = &rw->graph->nodes[id];
     match m = {.div = id, .gamma = OM_NO_VALUE, .beta = OM_NO_VALUE};
@@ -189,7 +177,7 @@ static om_status apply(om_ctx *ctx, om_rewriter *rw) {
     if (!node->type || node->domain[0] != '\0' || strcmp(node->type, "Div") != 0) continue;
     OM_TRY(match_core(ctx, rw, &m, &does_fit));
     if (!does_fit || !match_tail(rw, &m)) continue;
-    OM_TRY(replace(ctx, rw, &m, op));
+    OM_TRY(replace(ctx, rw, &m));
   }
   return OM_OK;
 }

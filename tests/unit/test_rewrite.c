@@ -74,7 +74,7 @@ static void check_close(const float *a, const float *b, size_t count, float limi
   if (!(difference <= limit * largest)) fail_msg("scaled error %g", (double)(difference / largest));
 }
 
-/* ---- fold_batchnorm ---- */
+/* ---- fold_affine ---- */
 
 typedef struct conv_case {
   const char *type;
@@ -152,6 +152,127 @@ static void leaves_batchnorm_that_does_not_fit(void **state) {
   assert_int_not_equal(om_session_create(model, &options, &session, &error), OM_OK);
   assert_memory_equal(error.message, "Node 'y' (BatchNormalization): ", 31);
   om_model_destroy(model);
+}
+
+/* Conv, then what a text recogniser has after it: a scale and a shift of one value, or per channel.
+ */
+static om_model *make_affine(bool has_scale,
+                             bool has_bias,
+                             const float *weights,
+                             const float *vectors) {
+  static const int64_t one = 1;
+  om_graph_builder b;
+  om_build_begin(&b, 13);
+  om_value_id inputs[3];
+  inputs[0] = om_build_input(&b, "x", OM_DTYPE_F32, 4, (int64_t[]){1, 4, 5, 6}, NULL);
+  inputs[1] = om_build_constant(&b, "weights", OM_DTYPE_F32, 4, (int64_t[]){6, 4, 3, 3}, weights);
+  if (has_bias) inputs[2] = om_build_constant(&b, "bias", OM_DTYPE_F32, 1, (int64_t[]){6}, vectors);
+  om_value_id y = om_build_node(&b, "Conv", "conv", has_bias ? 3 : 2, inputs);
+  if (has_scale) {
+    om_value_id scale = om_build_constant(&b, "scale", OM_DTYPE_F32, 1, &one, vectors + 8);
+    y = om_build_node(&b, "Mul", "scaled", 2, (om_value_id[]){scale, y});
+  }
+  om_value_id shift =
+      om_build_constant(&b, "shift", OM_DTYPE_F32, 4, (int64_t[]){1, 6, 1, 1}, vectors + 16);
+  om_build_output(&b, om_build_node(&b, "Add", "y", 2, (om_value_id[]){y, shift}));
+  return om_build_model(&b);
+}
+
+static void folds_scales_and_shifts_into_the_convolution(void **state) {
+  static const int64_t dims[] = {1, 4, 5, 6};
+  static float weights[MOST_ELEMS], vectors[24];
+  float folded[MOST_ELEMS], apart[MOST_ELEMS];
+  (void)state;
+  fill(weights, MOST_ELEMS, 5);
+  fill(vectors, 24, 6);
+  for (int i = 0; i < 4; ++i) {
+    bool has_scale = (i & 1) != 0, has_bias = (i & 2) != 0;
+    om_model *model = make_affine(has_scale, has_bias, weights, vectors);
+    om_session *with = make_session(model, OM_MODE_EXACT, NULL);
+    om_session *without = make_session(model, OM_MODE_EXACT, "conv");
+    assert_string_equal(reason_of(with, "y", OM_PLACE_FOLDED), "merged into the weights of 'conv'");
+    reason_of(without, "y", OM_PLACE_CPU);
+    size_t count = run(with, 4, dims, folded);
+    assert_int_equal(run(without, 4, dims, apart), count);
+    check_close(folded, apart, count, 2e-6f);
+    /* A shift alone is the bias that the convolution adds at its end: the same bits. */
+    if (!has_scale && !has_bias) assert_memory_equal(folded, apart, count * sizeof *apart);
+    om_session_destroy(with);
+    om_session_destroy(without);
+    om_model_destroy(model);
+  }
+}
+
+static void leaves_shifts_that_are_not_per_channel(void **state) {
+  static float weights[MOST_ELEMS], vectors[24];
+  (void)state;
+  om_graph_builder b;
+  om_build_begin(&b, 13);
+  om_value_id x = om_build_input(&b, "x", OM_DTYPE_F32, 4, (int64_t[]){1, 4, 6, 6}, NULL);
+  om_value_id w =
+      om_build_constant(&b, "weights", OM_DTYPE_F32, 4, (int64_t[]){6, 4, 1, 1}, weights);
+  om_value_id conv = om_build_node(&b, "Conv", "conv", 2, (om_value_id[]){x, w});
+  /* As many values as channels, but along the width. */
+  om_value_id shift = om_build_constant(&b, "shift", OM_DTYPE_F32, 1, (int64_t[]){6}, vectors);
+  om_build_output(&b, om_build_node(&b, "Add", "y", 2, (om_value_id[]){conv, shift}));
+  om_model *model = om_build_model(&b);
+  om_session *session = make_session(model, OM_MODE_EXACT, NULL);
+  reason_of(session, "y", OM_PLACE_CPU);
+  om_session_destroy(session);
+  om_model_destroy(model);
+}
+
+/* ---- hardswish_from_parts ---- */
+
+static om_model *make_hardswish(bool divides_first, bool swaps, int64_t opset) {
+  static const float three = 3.0f, zero = 0.0f, six = 6.0f;
+  om_graph_builder b;
+  om_build_begin(&b, opset);
+  om_value_id x = om_build_input(&b, "x", OM_DTYPE_F32, 2, (int64_t[]){8, 8}, NULL);
+  om_value_id c3 = om_build_constant(&b, "three", OM_DTYPE_F32, 0, NULL, &three);
+  om_value_id c6 = om_build_constant(&b, "six", OM_DTYPE_F32, 0, NULL, &six);
+  om_value_id scale = om_build_node(&b, "Add", "wide", 2, (om_value_id[]){x, x});
+  scale = om_build_node(&b, "Add", "wider", 2, (om_value_id[]){scale, scale});
+  om_value_id add = om_build_node(&b, "Add", "add", 2, (om_value_id[]){scale, c3});
+  om_value_id clip;
+  if (opset >= 11) {
+    om_value_id c0 = om_build_constant(&b, "zero", OM_DTYPE_F32, 0, NULL, &zero);
+    clip = om_build_node(&b, "Clip", "clip", 3, (om_value_id[]){add, c0, c6});
+  } else {
+    clip = om_build_node(&b, "Clip", "clip", 1, &add);
+    om_build_float(&b, "min", 0.0f);
+    om_build_float(&b, "max", 6.0f);
+  }
+  if (divides_first) clip = om_build_node(&b, "Div", "div", 2, (om_value_id[]){clip, c6});
+  om_value_id y =
+      om_build_node(&b,
+                    "Mul",
+                    divides_first ? "y" : "mul",
+                    2,
+                    swaps ? (om_value_id[]){clip, scale} : (om_value_id[]){scale, clip});
+  if (!divides_first) y = om_build_node(&b, "Div", "y", 2, (om_value_id[]){y, c6});
+  om_build_output(&b, y);
+  return om_build_model(&b);
+}
+
+static void makes_one_hardswish_of_its_parts(void **state) {
+  static const int64_t dims[] = {8, 8};
+  float merged[MOST_ELEMS], parts[MOST_ELEMS];
+  (void)state;
+  for (int i = 0; i < 8; ++i) {
+    om_model *model = make_hardswish((i & 1) != 0, (i & 2) != 0, (i & 4) != 0 ? 13 : 9);
+    om_session *fast = make_session(model, OM_MODE_FAST, NULL);
+    om_session *exact = make_session(model, OM_MODE_EXACT, NULL);
+    reason_of(fast, "clip", OM_PLACE_FOLDED);
+    reason_of(fast, "y", OM_PLACE_CPU);
+    reason_of(exact, "clip", OM_PLACE_CPU);
+    size_t count = run(fast, 2, dims, merged);
+    assert_int_equal(run(exact, 2, dims, parts), count);
+    check_close(merged, parts, count, 1e-6f);
+    om_session_destroy(fast);
+    om_session_destroy(exact);
+    om_model_destroy(model);
+  }
 }
 
 /* ---- layernorm_from_parts ---- */
@@ -255,7 +376,10 @@ static void drops_identities(void **state) {
   om_value_id x = om_build_input(&b, "x", OM_DTYPE_F32, 1, dims, NULL);
   om_value_id a = om_build_node(&b, "Identity", "a", 1, &x);
   om_value_id c = om_build_node(&b, "Dropout", "c", 1, &a);
-  om_value_id relu = om_build_node(&b, "Relu", "relu", 1, &c);
+  static const float one = 1.0f;
+  om_value_id factor = om_build_constant(&b, "one", OM_DTYPE_F32, 0, NULL, &one);
+  om_value_id same = om_build_node(&b, "Mul", "same", 2, (om_value_id[]){factor, c});
+  om_value_id relu = om_build_node(&b, "Relu", "relu", 1, &same);
   om_value_id e = om_build_node(&b, "Identity", "e", 1, &relu);
   om_build_output(&b, om_build_node(&b, "Identity", "y", 1, &e));
   om_build_output(&b, om_build_node(&b, "Identity", "copy", 1, &x));
@@ -265,6 +389,7 @@ static void drops_identities(void **state) {
                       "left out: it only passes its input on");
   reason_of(session, "c", OM_PLACE_FOLDED);
   reason_of(session, "e", OM_PLACE_FOLDED);
+  reason_of(session, "same", OM_PLACE_FOLDED);
   reason_of(session, "y", OM_PLACE_FOLDED);
   reason_of(session, "relu", OM_PLACE_CPU);
   reason_of(session, "copy", OM_PLACE_CPU); /* an input as an output needs someone to write it */
@@ -297,6 +422,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(folds_batchnorm_into_the_convolution),
       cmocka_unit_test(leaves_batchnorm_that_does_not_fit),
+      cmocka_unit_test(folds_scales_and_shifts_into_the_convolution),
+      cmocka_unit_test(leaves_shifts_that_are_not_per_channel),
+      cmocka_unit_test(makes_one_hardswish_of_its_parts),
       cmocka_unit_test(makes_one_layernorm_of_its_parts),
       cmocka_unit_test(drops_identities),
       cmocka_unit_test(lists_its_rewrites),

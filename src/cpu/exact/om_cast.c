@@ -120,7 +120,10 @@ static bool is_nibble(om_dtype dtype) {
 
 /* Elements [first, first + count) of a small type as its bits; first is even. */
 static uint32_t load_bits(om_dtype dtype, const void *data, size_t index) {
-  if (is_nibble(dtype)) return (((const uint8_t *)data)[index / 2] >> (index % 2 * 4)) & 15u;
+  if (is_nibble(dtype)) {
+    uint32_t pair = ((const uint8_t *)data)[index / 2];
+    return pair >> (index % 2 * 4) & 15u;
+  }
   if (om_dtype_bits(dtype) == 8) return ((const uint8_t *)data)[index];
   return ((const uint16_t *)data)[index];
 }

@@ -136,7 +136,7 @@ void om_mixed_pow(const void *const *in, void *out, size_t count, const void *ar
     type *zs = out;                                                                            \
     (void)arg;                                                                                 \
     for (size_t i = 0; i < count; ++i) {                                                       \
-      type r = ys[i] == -1 ? 0 : (type)(xs[i] % ys[i]);                                        \
+      type r = (type)(ys[i] == -1 ? 0 : xs[i] % ys[i]);                                        \
       zs[i] = r != 0 && (r < 0) != (ys[i] < 0) ? (type)(r + ys[i]) : r;                        \
     }                                                                                          \
   }                                                                                            \
@@ -145,7 +145,7 @@ void om_mixed_pow(const void *const *in, void *out, size_t count, const void *ar
     const type *ys = in[1];                                                                    \
     type *zs = out;                                                                            \
     (void)arg;                                                                                 \
-    for (size_t i = 0; i < count; ++i) zs[i] = ys[i] == -1 ? 0 : (type)(xs[i] % ys[i]);        \
+    for (size_t i = 0; i < count; ++i) zs[i] = (type)(ys[i] == -1 ? 0 : xs[i] % ys[i]);        \
   }
 #define OM_MOD_UNSIGNED(type, suffix)                                                         \
   static void mod_##suffix(const void *const *in, void *out, size_t count, const void *arg) { \

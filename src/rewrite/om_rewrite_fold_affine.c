@@ -1,0 +1,266 @@
+/* A convolution and what scales and shifts its channels afterwards, with constant weights:
+ *
+ *     Conv(x, W, B) -> BatchNormalization | Mul by a constant | Add of a constant -> ...
+ *     becomes Conv(x, W * s, B * s + t)
+ *
+ * A constant has one value, or one per channel. s and t are gathered along the chain, value by
+ * value and each operation rounded (docs/exact.md), then worked into the weights once:
+ *
+ *     BatchNormalization  f = scale / sqrt(variance + epsilon), g = bias - mean * f
+ *                         s = s * f, t = t * f + g
+ *     Mul                 s = s * c, t = t * c
+ *     Add                 t = t + c
+ *
+ * It is applied in both modes and for every executor alike, so exact mode stays one definition.
+ */
+#include "rewrite/om_batchnorm_factors.h"
+#include "rewrite/om_rewrite.h"
+
+/* Weight (row, c, i) belongs to channel group(row) * group_channels + c. Conv has one row and all
+ * channels in it; ConvTranspose has a row for each input channel. */
+typedef struct conv_shape {
+  const om_tensor *weights;
+  const om_tensor *bias; /* NULL: none */
+  size_t channels;       /* of the output */
+  size_t group_channels;
+  size_t rows_per_group;
+  size_t inner; /* elements of one kernel */
+} conv_shape;
+
+typedef struct chain {       /* what follows the convolution */
+  float *s, *t;              /* scratch; a value per channel */
+  bool has_scale, has_shift; /* s, t hold more than 1 and 0 */
+  om_value_id result;        /* of the last node */
+} chain;
+
+/* Element `i` of a constant, whose data may lie anywhere in the model file. */
+static float element(const om_tensor *tensor, size_t i) {
+  float value;
+  memcpy(&value, (const char *)tensor->data + i * sizeof value, sizeof value);
+  return value;
+}
+
+/* ---- The convolution ---- */
+
+static const om_tensor *float_vector(const om_rewriter *rw, om_value_id value, size_t count) {
+  const om_tensor *tensor = om_rewriter_constant(rw, value);
+  if (!tensor || tensor->dtype != OM_DTYPE_F32 || tensor->rank != 1) return NULL;
+  return tensor->dims[0] == (int64_t)count ? tensor : NULL;
+}
+
+/* Conv: weights are [M, C/group, k...]. ConvTranspose: [C, M/group, k...]. */
+static om_status match_conv(
+    om_ctx *ctx, const om_rewriter *rw, const om_node *conv, conv_shape *shape, bool *out_fits) {
+  int64_t groups = 1;
+  *out_fits = false;
+  if (conv->input_count < 2 || conv->output_count != 1) return OM_OK;
+  const om_tensor *w = om_rewriter_constant(rw, conv->inputs[1]);
+  if (!w || w->dtype != OM_DTYPE_F32 || w->rank < 3 || om_tensor_elems(w) == 0) return OM_OK;
+  OM_TRY(om_node_attr_int(ctx, conv, "group", 1, &groups));
+  if (groups < 1 || groups > w->dims[0] || w->dims[0] % groups != 0) return OM_OK;
+  bool is_transposed = strcmp(conv->type, "ConvTranspose") == 0;
+  size_t rows = is_transposed ? (size_t)w->dims[0] : 1;
+  *shape = (conv_shape){.weights = w};
+  shape->group_channels = (size_t)w->dims[is_transposed ? 1 : 0];
+  shape->channels = shape->group_channels * (is_transposed ? (size_t)groups : 1);
+  shape->rows_per_group = rows / (is_transposed ? (size_t)groups : 1);
+  shape->inner = om_tensor_elems(w) / (rows * shape->group_channels);
+  *out_fits = true;
+  if (conv->input_count > 2 && conv->inputs[2] != OM_NO_VALUE) {
+    shape->bias = float_vector(rw, conv->inputs[2], shape->channels);
+    *out_fits = shape->bias != NULL;
+  }
+  return OM_OK;
+}
+
+/* ---- What follows ---- */
+
+static void scale_by(chain *f, size_t channel, float factor) {
+  f->s[channel] = f->s[channel] * factor;
+  if (f->has_shift) f->t[channel] = f->t[channel] * factor;
+}
+
+static om_status add_norm(om_ctx *ctx,
+                          const om_rewriter *rw,
+                          const om_node *norm,
+                          const conv_shape *shape,
+                          chain *f,
+                          bool *out_fits) {
+  const om_tensor *params[4];
+  int64_t is_training = 0;
+  float epsilon;
+  *out_fits = false;
+  if (norm->opset < 7 || norm->input_count != 5) return OM_OK;
+  for (uint32_t i = 1; i < norm->output_count; ++i) {
+    if (norm->outputs[i] != OM_NO_VALUE && rw->uses[norm->outputs[i]] > 0) return OM_OK;
+  }
+  OM_TRY(om_node_attr_int(ctx, norm, "training_mode", 0, &is_training));
+  OM_TRY(om_node_attr_float(ctx, norm, "epsilon", 1e-5f, &epsilon));
+  if (is_training != 0) return OM_OK;
+  for (uint32_t i = 0; i < 4; ++i) {
+    params[i] = float_vector(rw, norm->inputs[i + 1], shape->channels);
+    if (!params[i]) return OM_OK;
+  }
+  for (size_t c = 0; c < shape->channels; ++c) {
+    float factor, shift;
+    om_batchnorm_factors(element(params[0], c),
+                         element(params[1], c),
+                         element(params[2], c),
+                         element(params[3], c),
+                         epsilon,
+                         &factor,
+                         &shift);
+    scale_by(f, c, factor);
+    f->t[c] = f->has_shift ? f->t[c] + shift : shift;
+  }
+  f->has_scale = f->has_shift = true;
+  *out_fits = true;
+  return OM_OK;
+}
+
+/* A constant that broadcasts over the convolution's result as one value or one per channel, and
+ * does not make the result larger. */
+static const om_tensor *channel_constant(const om_rewriter *rw,
+                                         om_value_id value,
+                                         const conv_shape *shape) {
+  const om_tensor *tensor = om_rewriter_constant(rw, value);
+  uint32_t rank = shape->weights->rank;
+  if (!tensor || tensor->dtype != OM_DTYPE_F32 || tensor->rank > rank) return NULL;
+  size_t elems = om_tensor_elems(tensor);
+  if (elems == 1) return tensor;
+  uint32_t from_end = rank - 1; /* of the channels' axis: the result is [N, M, spatial...] */
+  if (elems != shape->channels || tensor->rank < from_end) return NULL;
+  return tensor->dims[tensor->rank - from_end] == (int64_t)elems ? tensor : NULL;
+}
+
+static bool add_constant(const om_rewriter *rw,
+                         const om_node *node,
+                         om_value_id from,
+                         const conv_shape *shape,
+                         chain *f) {
+  om_value_id other = node->inputs[0] == from ? node->inputs[1] : node->inputs[0];
+  const om_tensor *constant = channel_constant(rw, other, shape);
+  bool is_add = strcmp(node->type, "Add") == 0;
+  if (!constant) return false;
+  for (size_t c = 0; c < shape->channels; ++c) {
+    float value = element(constant, om_tensor_elems(constant) == 1 ? 0 : c);
+    if (is_add) {
+      f->t[c] = f->has_shift ? f->t[c] + value : value;
+    } else {
+      scale_by(f, c, value);
+    }
+  }
+  if (is_add) f->has_shift = true;
+  if (!is_add) f->has_scale = true;
+  return true;
+}
+
+/* Takes the node that alone reads the chain's result, if it fits. */
+static om_status extend(
+    om_ctx *ctx, const om_rewriter *rw, const conv_shape *shape, chain *f, om_node_id *out_node) {
+  static const char *const types[] = {"BatchNormalization", "Mul", "Add"};
+  om_node_id id = OM_NO_NODE;
+  bool does_fit = false;
+  *out_node = OM_NO_NODE;
+  for (size_t i = 0; id == OM_NO_NODE && i < OM_COUNT_OF(types); ++i) {
+    id = om_rewriter_sole_reader(rw, f->result, types[i]);
+  }
+  if (id == OM_NO_NODE) return OM_OK;
+  const om_node *node = &rw->graph->nodes[id];
+  if (strcmp(node->type, "BatchNormalization") != 0) {
+    does_fit = node->opset >= 7 && add_constant(rw, node, f->result, shape, f);
+  } else if (node->inputs[0] == f->result) {
+    OM_TRY(add_norm(ctx, rw, node, shape, f, &does_fit));
+  }
+  if (!does_fit) return OM_OK;
+  f->result = node->outputs[0];
+  *out_node = id;
+  return OM_OK;
+}
+
+/* ---- The new weights ---- */
+
+static void scale_weights(const conv_shape *shape, const float *s, float *weights) {
+  for (size_t c = 0; c < shape->channels; ++c) {
+    size_t first_row = c / shape->group_channels * shape->rows_per_group;
+    for (size_t row = first_row; row < first_row + shape->rows_per_group; ++row) {
+      size_t at = (row * shape->group_channels + c % shape->group_channels) * shape->inner;
+      for (size_t i = 0; i < shape->inner; ++i) {
+        weights[at + i] = element(shape->weights, at + i) * s[c];
+      }
+    }
+  }
+}
+
+static void make_biases(const conv_shape *shape, const chain *f, float *biases) {
+  for (size_t c = 0; c < shape->channels; ++c) {
+    float scaled = shape->bias ? element(shape->bias, c) * f->s[c] : 0.0f;
+    if (!shape->bias) {
+      biases[c] = f->t[c];
+    } else {
+      biases[c] = f->has_shift ? scaled + f->t[c] : scaled;
+    }
+  }
+}
+
+static om_status replace(
+    om_ctx *ctx, om_rewriter *rw, om_node_id id, const conv_shape *shape, const chain *f) {
+  const om_node *conv = &rw->graph->nodes[id];
+  const om_tensor vector = {.dtype = OM_DTYPE_F32, .rank = 1, .dims = {(int64_t)shape->channels}};
+  om_value_id inputs[3] = {conv->inputs[0], conv->inputs[1], OM_NO_VALUE};
+  bool has_bias = shape->bias || f->has_shift;
+  float *data;
+  if (f->has_scale) {
+    OM_TRY(om_rewriter_add_constant(ctx, rw, conv->name, shape->weights, &data, &inputs[1]));
+    scale_weights(shape, f->s, data);
+  }
+  if (has_bias) {
+    OM_TRY(om_rewriter_add_constant(ctx, rw, conv->name, &vector, &data, &inputs[2]));
+    make_biases(shape, f, data);
+  }
+  OM_TRY(om_rewriter_set_inputs(ctx, rw, id, inputs, has_bias ? 3 : 2));
+  return om_rewriter_set_output(ctx, rw, id, conv->outputs[0], f->result);
+}
+
+static om_status fold_conv(om_ctx *ctx, om_rewriter *rw, om_node_id id, const conv_shape *shape) {
+  om_status st = OM_OK;
+  const om_node *conv = &rw->graph->nodes[id];
+  chain f = {.result = conv->outputs[0]};
+  om_node_id node;
+  if (rw->uses[f.result] != 1) return OM_OK;
+  OM_GO_NEW(f.s, shape->channels);
+  OM_GO_NEW(f.t, shape->channels);
+  for (size_t c = 0; c < shape->channels; ++c) f.s[c] = 1.0f;
+  for (;;) {
+    OM_GO(extend(ctx, rw, shape, &f, &node));
+    if (node == OM_NO_NODE) break;
+    OM_GO(om_rewriter_drop(ctx, rw, node, "merged into the weights of '%.150s'", conv->name));
+  }
+  if (f.result != conv->outputs[0]) OM_GO(replace(ctx, rw, id, shape, &f));
+done:
+  om_delete(ctx, f.s);
+  om_delete(ctx, f.t);
+  return st;
+}
+
+static om_status apply(om_ctx *ctx, om_rewriter *rw) {
+  /* Nodes do not move while the rewrite goes, and none is added: ids hold. */
+  for (om_node_id id = 0; id < rw->graph->node_count; ++id) {
+    const om_node *node = &rw->graph->nodes[id];
+    conv_shape shape;
+    bool does_fit = false;
+    if (!node->type || node->domain[0] != '\0') continue;
+    if (strcmp(node->type, "Conv") != 0 && strcmp(node->type, "ConvTranspose") != 0) continue;
+    OM_TRY(match_conv(ctx, rw, node, &shape, &does_fit));
+    if (does_fit) OM_TRY(fold_conv(ctx, rw, id, &shape));
+  }
+  return OM_OK;
+}
+
+const om_rewrite om_rewrite_fold_affine = {
+    .name = "fold_affine",
+    .in_fast = true,
+    .in_exact = true,
+    .asker = OM_REWRITE_ALWAYS,
+    .apply = apply,
+};
