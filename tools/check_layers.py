@@ -17,7 +17,7 @@ LAYERS = {
     "onnx": {"base", "graph"},
     "cpu": {"base"},
     "ops": {"base", "graph", "cpu"},
-    "rewrite": {"base", "graph", "ops"},
+    "rewrite": {"base", "graph", "ops", "cpu"},
     "session": {"base", "graph", "onnx", "ops", "rewrite", "cpu"},
     "gpu/hal": {"base"},
     "gpu/hal/null": {"base", "gpu/hal"},

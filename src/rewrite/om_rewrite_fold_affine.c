@@ -13,7 +13,7 @@
  *
  * It is applied in both modes and for every executor alike, so exact mode stays one definition.
  */
-#include "rewrite/om_batchnorm_factors.h"
+#include "cpu/exact/om_exact_math.h"
 #include "rewrite/om_rewrite.h"
 
 /* Weight (row, c, i) belongs to channel group(row) * group_channels + c. Conv has one row and all
@@ -102,14 +102,10 @@ static om_status add_norm(om_ctx *ctx,
     if (!params[i]) return OM_OK;
   }
   for (size_t c = 0; c < shape->channels; ++c) {
-    float factor, shift;
-    om_batchnorm_factors(element(params[0], c),
-                         element(params[1], c),
-                         element(params[2], c),
-                         element(params[3], c),
-                         epsilon,
-                         &factor,
-                         &shift);
+    /* Each operation rounded on its own, by the exact primitives. */
+    float factor = om_div(element(params[0], c), om_sqrt(element(params[3], c) + epsilon));
+    float moved = element(params[2], c) * factor;
+    float shift = element(params[1], c) - moved;
     scale_by(f, c, factor);
     f->t[c] = f->has_shift ? f->t[c] + shift : shift;
   }

@@ -290,8 +290,14 @@ om_status om_null_submit(om_ctx *ctx,
   *out_number = 0;
   OM_TRY(om_null_device_check(ctx, device));
   for (size_t i = 0; i < count; ++i) {
+    for (size_t k = 0; k < i; ++k) {
+      if (recordings[k] != recordings[i]) continue;
+      return OM_FAIL(ctx, OM_E_INTERNAL, "A recording was submitted again in one submission.");
+    }
+    OM_TRY(check_submit(ctx, om_null_recording_of(recordings[i]), device->waited));
+  }
+  for (size_t i = 0; i < count; ++i) {
     om_null_recording *recording = om_null_recording_of(recordings[i]);
-    OM_TRY(check_submit(ctx, recording, device->waited));
     recording->object.used_until = number;
     for (size_t k = 0; k < recording->use_count; ++k) {
       om_null_object *object = recording->uses[k].object;

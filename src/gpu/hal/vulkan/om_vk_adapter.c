@@ -190,6 +190,16 @@ static void sort_in(om_vk_adapter *adapters, size_t last) {
   }
 }
 
+/* Enumerating makes the loader drop drivers without devices: hence its lock. */
+static VkResult enumerate_locked(const om_vk_instance *instance,
+                                 uint32_t *count,
+                                 VkPhysicalDevice *devices) {
+  om_vk_loader_lock();
+  VkResult result = instance->vk.vkEnumeratePhysicalDevices(instance->handle, count, devices);
+  om_vk_loader_unlock();
+  return result;
+}
+
 static om_status enumerate(om_ctx *ctx,
                            const om_vk_instance *instance,
                            VkPhysicalDevice **out_devices,
@@ -197,13 +207,9 @@ static om_status enumerate(om_ctx *ctx,
   om_status st = OM_OK;
   static const char call[] = "vkEnumeratePhysicalDevices";
   *out_devices = NULL;
-  OM_GO(OM_VK_STATUS(
-      ctx, instance->vk.vkEnumeratePhysicalDevices(instance->handle, out_count, NULL), call));
+  OM_GO(OM_VK_STATUS(ctx, enumerate_locked(instance, out_count, NULL), call));
   OM_GO_NEW(*out_devices, *out_count);
-  OM_GO(OM_VK_STATUS(
-      ctx,
-      instance->vk.vkEnumeratePhysicalDevices(instance->handle, out_count, *out_devices),
-      call));
+  OM_GO(OM_VK_STATUS(ctx, enumerate_locked(instance, out_count, *out_devices), call));
 done:
   return st;
 }

@@ -154,9 +154,13 @@ static om_status create_handle(om_ctx *ctx, om_vk_device *device) {
       .enabledExtensionCount = extension_count,
       .ppEnabledExtensionNames = extensions,
   };
+  om_vk_loader_lock();
   VkResult result = device->instance.vk.vkCreateDevice(a->handle, &info, NULL, &device->handle);
+  if (result == VK_SUCCESS) {
+    om_vk_loader_load_device(&device->instance, device->handle, &device->vk);
+  }
+  om_vk_loader_unlock();
   OM_TRY(OM_VK_STATUS(ctx, result, "vkCreateDevice"));
-  om_vk_loader_load_device(&device->instance, device->handle, &device->vk);
   device->vk.vkGetDeviceQueue(device->handle, a->queue_family, 0, &device->queue);
   return OM_OK;
 }
@@ -273,7 +277,9 @@ static void destroy_objects(om_ctx *ctx, om_vk_device *device) {
   }
   vk->vkDestroySemaphore(device->handle, device->timeline, NULL);
   vk->vkDestroyCommandPool(device->handle, device->commands, NULL);
+  om_vk_loader_lock();
   vk->vkDestroyDevice(device->handle, NULL);
+  om_vk_loader_unlock();
 }
 
 void om_vk_close(om_ctx *ctx, om_hal_device *hal_device) {

@@ -2,8 +2,13 @@
  *
  * The only writable globals are volk's own: the entry points it loads, which its interface cannot
  * do without. They are written once per process (vkGetInstanceProcAddr) or per device
- * (vkGetDeviceProcAddr, which volkLoadDeviceTable reads), always under `volk_lock`. The library
+ * (vkGetDeviceProcAddr, which volkLoadDeviceTable reads), always under `loader_lock`. The library
  * is never unloaded: another session may be using it.
+ *
+ * The same lock is held while instances and devices are made, enumerated and destroyed. The
+ * Vulkan loader (1.4.309) walks its lists of them in vkGetDeviceProcAddr without a lock of its
+ * own, and crashed when another thread changed one; devices_in_threads of test_hal_device.c shows
+ * whether that is gone.
  */
 #define VOLK_IMPLEMENTATION
 #include "gpu/hal/vulkan/om_vk_loader.h"
@@ -13,15 +18,23 @@
 
 #include "gpu/hal/vulkan/om_vk_status.h"
 
-static pthread_mutex_t volk_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t loader_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const char validation_layer[] = "VK_LAYER_KHRONOS_validation";
 
+void om_vk_loader_lock(void) {
+  pthread_mutex_lock(&loader_lock);
+}
+
+void om_vk_loader_unlock(void) {
+  pthread_mutex_unlock(&loader_lock);
+}
+
 om_status om_vk_loader_get(om_ctx *ctx, PFN_vkGetInstanceProcAddr *out_get_proc) {
-  pthread_mutex_lock(&volk_lock);
+  om_vk_loader_lock();
   VkResult result = vkGetInstanceProcAddr ? VK_SUCCESS : volkInitialize();
   *out_get_proc = vkGetInstanceProcAddr;
-  pthread_mutex_unlock(&volk_lock);
+  om_vk_loader_unlock();
   if (result == VK_SUCCESS && *out_get_proc) return OM_OK;
   return OM_FAIL(ctx, OM_E_UNSUPPORTED, "The Vulkan loader (libvulkan.so.1) was not found.");
 }
@@ -29,10 +42,8 @@ om_status om_vk_loader_get(om_ctx *ctx, PFN_vkGetInstanceProcAddr *out_get_proc)
 void om_vk_loader_load_device(const om_vk_instance *instance,
                               VkDevice device,
                               struct VolkDeviceTable *out_table) {
-  pthread_mutex_lock(&volk_lock);
   vkGetDeviceProcAddr = instance->vk.vkGetDeviceProcAddr;
   volkLoadDeviceTable(out_table, device);
-  pthread_mutex_unlock(&volk_lock);
 }
 
 static VkBool32 VKAPI_PTR on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
@@ -130,7 +141,10 @@ static om_status create_handle(om_ctx *ctx,
   };
   PFN_vkCreateInstance create = (PFN_vkCreateInstance)get_proc(NULL, "vkCreateInstance");
   if (!create) return OM_FAIL(ctx, OM_E_UNSUPPORTED, "The Vulkan loader has no vkCreateInstance.");
-  return OM_VK_STATUS(ctx, create(&info, NULL, &instance->handle), "vkCreateInstance");
+  om_vk_loader_lock();
+  VkResult result = create(&info, NULL, &instance->handle);
+  om_vk_loader_unlock();
+  return OM_VK_STATUS(ctx, result, "vkCreateInstance");
 }
 
 static om_status load_table(om_ctx *ctx,
@@ -186,7 +200,9 @@ void om_vk_instance_deinit(om_ctx *ctx, om_vk_instance *instance) {
     instance->vk.vkDestroyDebugUtilsMessengerEXT(instance->handle, instance->messenger, NULL);
   }
   if (instance->handle && instance->vk.vkDestroyInstance) {
+    om_vk_loader_lock();
     instance->vk.vkDestroyInstance(instance->handle, NULL);
+    om_vk_loader_unlock();
   }
   om_delete(ctx, instance->messages);
   *instance = (om_vk_instance){0};

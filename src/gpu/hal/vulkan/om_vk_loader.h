@@ -59,7 +59,11 @@ om_status om_vk_instance_init(om_ctx *ctx,
                               om_vk_instance *out_instance);
 void om_vk_instance_deinit(om_ctx *ctx, om_vk_instance *instance);
 
-/* Fills the device's own table. */
+/* Held while instances and devices are made, enumerated and destroyed, and by load_device. */
+void om_vk_loader_lock(void);
+void om_vk_loader_unlock(void);
+
+/* Fills the device's own table. The caller holds the lock. */
 void om_vk_loader_load_device(const om_vk_instance *instance,
                               VkDevice device,
                               struct VolkDeviceTable *out_table);

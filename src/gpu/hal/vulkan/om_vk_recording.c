@@ -18,8 +18,7 @@ enum {
   WORK_READS = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT,
 };
 
-/* Kernels and copies before it are done and visible to kernels and copies after it. */
-static void barrier(const om_vk_device *device, VkCommandBuffer commands) {
+void om_vk_commands_barrier(const om_vk_device *device, VkCommandBuffer commands) {
   const VkMemoryBarrier memory = {
       .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
       .srcAccessMask = WORK_WRITES,
@@ -48,7 +47,7 @@ om_status om_vk_commands_begin(om_ctx *ctx, om_vk_device *device, VkCommandBuffe
   OM_TRY(OM_VK_CHECK(ctx, device, result, "vkResetCommandBuffer"));
   result = device->vk.vkBeginCommandBuffer(commands, &info);
   OM_TRY(OM_VK_CHECK(ctx, device, result, "vkBeginCommandBuffer"));
-  barrier(device, commands);
+  om_vk_commands_barrier(device, commands);
   return OM_OK;
 }
 
@@ -216,7 +215,7 @@ om_status om_vk_record_copy(om_ctx *ctx,
 om_status om_vk_record_barrier(om_ctx *ctx, om_hal_recording *hal_recording) {
   om_vk_recording *recording = om_vk_recording_of(hal_recording);
   (void)ctx;
-  if (!recording->is_clean) barrier(recording->device, recording->commands);
+  if (!recording->is_clean) om_vk_commands_barrier(recording->device, recording->commands);
   recording->is_clean = true;
   return OM_OK;
 }

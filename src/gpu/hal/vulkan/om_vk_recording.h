@@ -24,6 +24,9 @@ om_status om_vk_commands_create(om_ctx *ctx, om_vk_device *device, VkCommandBuff
 /* Starts it afresh, after everything that was submitted before. */
 om_status om_vk_commands_begin(om_ctx *ctx, om_vk_device *device, VkCommandBuffer commands);
 
+/* Kernels and copies before it are done and visible to kernels and copies after it. */
+void om_vk_commands_barrier(const om_vk_device *device, VkCommandBuffer commands);
+
 /* The backend's part of om_hal. */
 om_status om_vk_recording_begin(om_ctx *ctx,
                                 om_hal_device *device,

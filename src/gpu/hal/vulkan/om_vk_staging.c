@@ -63,6 +63,8 @@ om_status om_vk_staging_write(om_ctx *ctx,
       continue;
     }
     const VkBufferCopy copy = {half->used_bytes, offset, piece};
+    /* An earlier copy of this batch may write the same bytes: the later one wins. */
+    if (buffer->staged > device->submitted) om_vk_commands_barrier(device, half->commands);
     memcpy(half->buffer->mapped + half->used_bytes, source, piece);
     device->vk.vkCmdCopyBuffer(half->commands, half->buffer->handle, buffer->handle, 1, &copy);
     buffer->staged = device->submitted + 1;

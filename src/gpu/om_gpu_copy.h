@@ -1,0 +1,32 @@
+/* Strided copies on the device: how Transpose, Slice, Expand and their kin bind. */
+#ifndef OM_GPU_COPY_H
+#define OM_GPU_COPY_H
+
+#include "cpu/exact/om_strided.h"
+#include "gpu/om_gpu_op.h"
+
+/* Types that the kernels move: their elements are one or two words of 32 bits. */
+#define OM_DT_WORDS                                                                        \
+  (OM_DT(OM_DTYPE_F32) | OM_DT(OM_DTYPE_I32) | OM_DT(OM_DTYPE_U32) | OM_DT(OM_DTYPE_I64) | \
+   OM_DT(OM_DTYPE_U64) | OM_DT(OM_DTYPE_F64))
+
+/* Words of one element of such a type. */
+uint32_t om_gpu_words(om_dtype dtype);
+
+/* Words of a tensor of such a type. */
+uint64_t om_gpu_tensor_words(const om_tensor *tensor);
+
+/* Appends the dispatch for a copy of elements of this type. Returns a reason or NULL. */
+const char *om_gpu_bind_copy(om_gpu_binder *b,
+                             const om_strided *copy,
+                             om_dtype dtype,
+                             om_gpu_operand source,
+                             om_gpu_operand target);
+
+/* True if the copy changes nothing: a view will do. `elems` are the source's. */
+bool om_gpu_copy_is_view(const om_strided *copy, uint64_t elems);
+
+/* The reason why more words than a kernel can count stay on the CPU, or NULL. */
+const char *om_gpu_check_words(om_gpu_binder *b, uint64_t words);
+
+#endif

@@ -1,0 +1,255 @@
+// Matrix products: y[batch, rows, cols] = a[batch, rows, depth] * b[batch, depth, cols], then a chain.
+//
+// A workgroup of 256 makes one tile of TILE by TILE results from pieces of 32 * SLICES terms in
+// shared memory, the next piece on its way while it computes. An invocation has ROWS rows by four
+// columns. With SLICES 4 (small tiles, for products with few results) a quarter of the workgroup
+// takes each block of 32 terms, and the four sums meet in shared memory.
+//
+// Order of sums, exact: blocks of 32 terms in increasing k, product and sum rounded; four block
+// sums added in order make a group; groups added in order to the total (docs/exact.md, Products).
+// Terms past the depth take no part. Fast: fused multiply-adds in increasing k; slices added in
+// order.
+//
+//! kernel matmul_tile64             OM_EXACT=0 TILE=64 ROWS=4 SLICES=1
+//! kernel matmul_tile64_exact       OM_EXACT=1 TILE=64 ROWS=4 SLICES=1
+//! kernel matmul_tile64_vec4        OM_EXACT=0 TILE=64 ROWS=4 SLICES=1 VEC4=1
+//! kernel matmul_tile64_vec4_exact  OM_EXACT=1 TILE=64 ROWS=4 SLICES=1 VEC4=1
+//! kernel matmul_tile32             OM_EXACT=0 TILE=32 ROWS=1 SLICES=1
+//! kernel matmul_tile32_exact       OM_EXACT=1 TILE=32 ROWS=1 SLICES=1
+//! kernel matmul_tile32_vec4        OM_EXACT=0 TILE=32 ROWS=1 SLICES=1 VEC4=1
+//! kernel matmul_tile32_vec4_exact  OM_EXACT=1 TILE=32 ROWS=1 SLICES=1 VEC4=1
+//! kernel matmul_tile16             OM_EXACT=0 TILE=16 ROWS=1 SLICES=4
+//! kernel matmul_tile16_exact       OM_EXACT=1 TILE=16 ROWS=1 SLICES=4
+//! kernel matmul_tile16_vec4        OM_EXACT=0 TILE=16 ROWS=1 SLICES=4 VEC4=1
+//! kernel matmul_tile16_vec4_exact  OM_EXACT=1 TILE=16 ROWS=1 SLICES=4 VEC4=1
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#define OM_CHAIN
+#define CHAIN_BASE 0
+#define CHAIN_BINDING 3
+#include "common/om_shader.glsl"
+#include "abi/matmul_params.h"
+#include "common/chain.glsl"
+
+#define THREADS 256u
+#define BLOCK 32u
+#define STEP (BLOCK * SLICES)              // terms of one piece
+#define LANES (TILE / 4)                   // invocations along a tile's columns
+#define A_QUADS (STEP / 4u)                // of one row of a's piece
+#define FETCHES (TILE * A_QUADS / THREADS) // quads of a, and of b, that an invocation brings
+layout(local_size_x = 256) in;
+
+#ifdef VEC4
+layout(set = 0, binding = 0, std430) readonly buffer A { vec4 a_data[]; };
+layout(set = 0, binding = 1, std430) readonly buffer B { vec4 b_data[]; };
+#else
+layout(set = 0, binding = 0, std430) readonly buffer A { float a_data[]; };
+layout(set = 0, binding = 1, std430) readonly buffer B { float b_data[]; };
+#endif
+layout(set = 0, binding = 2, std430) writeonly buffer Y { float y_data[]; };
+
+// a's piece by rows, four terms a quad; which quad of eight is turned by the row, so that rows
+// read at once lie in different banks. b's piece by terms, four columns a quad.
+shared vec4 a_tile[TILE * SLICES * 8];
+shared vec4 b_tile[32 * SLICES * LANES];
+
+vec4 fetch_a(uint base, uint row, uint k) {
+  vec4 quad = vec4(0.0);
+  if (row < P.rows && k < P.depth) {
+#ifdef VEC4
+    quad = a_data[(base + row * P.a_row_stride + k) / 4u];
+#else
+    uint at = base + row * P.a_row_stride + k * P.a_depth_stride;
+    quad.x = a_data[at];
+    if (k + 1u < P.depth) quad.y = a_data[at + P.a_depth_stride];
+    if (k + 2u < P.depth) quad.z = a_data[at + 2u * P.a_depth_stride];
+    if (k + 3u < P.depth) quad.w = a_data[at + 3u * P.a_depth_stride];
+#endif
+  }
+  return quad;
+}
+
+vec4 fetch_b(uint base, uint k, uint col) {
+  vec4 quad = vec4(0.0);
+  if (k < P.depth && col < P.cols) {
+#ifdef VEC4
+    quad = b_data[(base + k * P.b_depth_stride + col) / 4u];
+#else
+    uint at = base + k * P.b_depth_stride + col * P.b_col_stride;
+    quad.x = b_data[at];
+    if (col + 1u < P.cols) quad.y = b_data[at + P.b_col_stride];
+    if (col + 2u < P.cols) quad.z = b_data[at + 2u * P.b_col_stride];
+    if (col + 3u < P.cols) quad.w = b_data[at + 3u * P.b_col_stride];
+#endif
+  }
+  return quad;
+}
+
+uint a_slot(uint row, uint quad) {
+  return row * uint(A_QUADS) + (quad ^ (row & 7u));
+}
+
+void main() {
+  uint group = om_group_index();
+  if (group >= P.group_count) return;
+  uint thread = gl_LocalInvocationID.x;
+  uint col_begin = group % P.col_tiles * uint(TILE);
+  uint row_begin = group / P.col_tiles % P.row_tiles * uint(TILE);
+  uint element = group / P.col_tiles / P.row_tiles;
+  uint index_2 = element % P.batch_2;
+  uint index_1 = element / P.batch_2 % P.batch_1;
+  uint index_0 = element / P.batch_2 / P.batch_1;
+  uint a_base = index_0 * P.a_stride_0 + index_1 * P.a_stride_1 + index_2 * P.a_stride_2;
+  uint b_base = index_0 * P.b_stride_0 + index_1 * P.b_stride_1 + index_2 * P.b_stride_2;
+
+  uint slice = thread / (THREADS / uint(SLICES));
+  uint place = thread % (THREADS / uint(SLICES));
+  uint lane = place % uint(LANES);
+  uint first_row = place / uint(LANES) * uint(ROWS);
+
+  OM_PRECISE vec4 sum[ROWS];
+#if OM_EXACT && SLICES == 1
+  OM_PRECISE vec4 part[ROWS];
+  OM_PRECISE vec4 total[ROWS];
+#endif
+#if SLICES > 1
+  OM_PRECISE float total = 0.0;
+  uint own_row = thread / uint(TILE);
+  uint own_col = thread % uint(TILE);
+#endif
+  for (uint r = 0u; r < uint(ROWS); ++r) {
+    sum[r] = vec4(0.0);
+#if OM_EXACT && SLICES == 1
+    part[r] = vec4(0.0);
+    total[r] = vec4(0.0);
+#endif
+  }
+
+  vec4 a_next[FETCHES];
+  vec4 b_next[FETCHES];
+  for (uint i = 0u; i < FETCHES; ++i) {
+    uint quad = thread + i * THREADS;
+    a_next[i] = fetch_a(a_base, row_begin + quad / A_QUADS, quad % A_QUADS * 4u);
+    b_next[i] = fetch_b(b_base, quad / uint(LANES), col_begin + quad % uint(LANES) * 4u);
+  }
+
+  for (uint begin = 0u; begin < P.depth; begin += STEP) {
+    barrier();
+    for (uint i = 0u; i < FETCHES; ++i) {
+      uint quad = thread + i * THREADS;
+      a_tile[a_slot(quad / A_QUADS, quad % A_QUADS)] = a_next[i];
+      b_tile[quad] = b_next[i];
+    }
+    barrier();
+    uint next = begin + STEP;
+    if (next < P.depth) {
+      for (uint i = 0u; i < FETCHES; ++i) {
+        uint quad = thread + i * THREADS;
+        a_next[i] = fetch_a(a_base, row_begin + quad / A_QUADS, next + quad % A_QUADS * 4u);
+        b_next[i] = fetch_b(b_base, next + quad / uint(LANES), col_begin + quad % uint(LANES) * 4u);
+      }
+    }
+
+    // Terms of this invocation's block that exist: beyond them the tiles hold zeros.
+    uint block_begin = begin + slice * BLOCK;
+    uint terms = block_begin < P.depth ? min(P.depth - block_begin, BLOCK) : 0u;
+    for (uint quad = 0u; quad * 4u < terms; ++quad) {
+      uint b_row = (slice * BLOCK + quad * 4u) * uint(LANES) + lane;
+      vec4 b0 = b_tile[b_row];
+      vec4 b1 = b_tile[b_row + uint(LANES)];
+      vec4 b2 = b_tile[b_row + 2u * uint(LANES)];
+      vec4 b3 = b_tile[b_row + 3u * uint(LANES)];
+      for (uint r = 0u; r < uint(ROWS); ++r) {
+        vec4 a = a_tile[a_slot(first_row + r, slice * 8u + quad)];
+#if OM_EXACT
+        sum[r] = sum[r] + vec4(a.x) * b0;
+        if (quad * 4u + 1u < terms) sum[r] = sum[r] + vec4(a.y) * b1;
+        if (quad * 4u + 2u < terms) sum[r] = sum[r] + vec4(a.z) * b2;
+        if (quad * 4u + 3u < terms) sum[r] = sum[r] + vec4(a.w) * b3;
+#else
+        sum[r] = fma(vec4(a.x), b0, sum[r]);
+        sum[r] = fma(vec4(a.y), b1, sum[r]);
+        sum[r] = fma(vec4(a.z), b2, sum[r]);
+        sum[r] = fma(vec4(a.w), b3, sum[r]);
+#endif
+      }
+    }
+
+#if OM_EXACT && SLICES == 1
+    bool is_first = begin % 128u == 0u;
+    bool is_last = next % 128u == 0u || next >= P.depth;
+    for (uint r = 0u; r < uint(ROWS); ++r) {
+      if (is_first) {
+        part[r] = sum[r];
+      } else {
+        part[r] = part[r] + sum[r];
+      }
+      sum[r] = vec4(0.0);
+      if (is_last) {
+        if (begin < 128u) {
+          total[r] = part[r];
+        } else {
+          total[r] = total[r] + part[r];
+        }
+      }
+    }
+#endif
+#if OM_EXACT && SLICES > 1
+    // A piece is a group: its four block sums, by way of a's tile.
+    barrier();
+    a_tile[thread] = sum[0];
+    sum[0] = vec4(0.0);
+    barrier();
+    OM_PRECISE float part = 0.0;
+    for (uint s = 0u; s < uint(SLICES); ++s) {
+      if (begin + s * BLOCK < P.depth) {
+        float block = a_tile[s * (THREADS / uint(SLICES)) + thread / 4u][thread & 3u];
+        if (s == 0u) {
+          part = block;
+        } else {
+          part = part + block;
+        }
+      }
+    }
+    if (begin == 0u) {
+      total = part;
+    } else {
+      total = total + part;
+    }
+#endif
+  }
+
+  uint y_base = element * P.rows * P.cols;
+#if SLICES > 1
+#  if !OM_EXACT
+  barrier();
+  a_tile[thread] = sum[0];
+  barrier();
+  for (uint s = 0u; s < uint(SLICES); ++s) {
+    total = total + a_tile[s * (THREADS / uint(SLICES)) + thread / 4u][thread & 3u];
+  }
+#  endif
+  uint row = row_begin + own_row;
+  uint col = col_begin + own_col;
+  if (row < P.rows && col < P.cols) {
+    uint at = y_base + row * P.cols + col;
+    y_data[at] = chain_apply(total, at);
+  }
+#else
+  for (uint r = 0u; r < uint(ROWS); ++r) {
+    uint row = row_begin + first_row + r;
+#  if OM_EXACT
+    vec4 result = total[r];
+#  else
+    vec4 result = sum[r];
+#  endif
+    for (uint c = 0u; c < 4u; ++c) {
+      uint col = col_begin + lane * 4u + c;
+      if (row < P.rows && col < P.cols) {
+        uint at = y_base + row * P.cols + col;
+        y_data[at] = chain_apply(result[c], at);
+      }
+    }
+  }
+#endif
+}

@@ -1,0 +1,30 @@
+/* The parameters of normalisations. */
+#ifndef OP_NORM_H
+#define OP_NORM_H
+
+#include "cpu/exact/om_norm.h"
+#include "ops/om_rule.h"
+
+/* Every operator of the family but BatchNormalization. */
+typedef struct om_norm_params {
+  om_norm_kind kind;
+  float epsilon;
+  int64_t axis;          /* of LayerNormalization, RMSNormalization and LpNormalization */
+  int64_t group_count;   /* of GroupNormalization */
+  bool scale_is_grouped; /* GroupNormalization before opset 21: one scale a group */
+  om_rule_list axes;     /* of MeanVarianceNormalization */
+} om_norm_params;
+
+typedef struct om_batch_norm_params {
+  int64_t training_mode; /* 0; else infer refuses */
+  float epsilon;
+} om_batch_norm_params;
+
+/* LayerNormalization, RMSNormalization: how scale and bias lie against a row of the axes from
+ * `axis` on. False: not one run of its dimensions. */
+bool om_layer_norm_place(const om_tensor *input,
+                         uint32_t axis,
+                         const om_tensor *scale,
+                         om_norm_place *out_place);
+
+#endif

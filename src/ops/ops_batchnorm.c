@@ -1,0 +1,80 @@
+/* BatchNormalization with the statistics that the model brings. */
+#include "ops/op_norm.h"
+#include "ops/op_types.h"
+
+static om_status resolve(om_ctx *ctx, const om_node *node, void *params) {
+  om_batch_norm_params *p = params;
+  int64_t spatial = 1;
+  OM_TRY(om_node_attr_float(ctx, node, "epsilon", 1e-5f, &p->epsilon));
+  OM_TRY(om_node_attr_int(ctx, node, "training_mode", 0, &p->training_mode));
+  OM_TRY(om_node_attr_int(ctx, node, "spatial", 1, &spatial));
+  if (spatial != 1) {
+    return OM_FAIL(
+        ctx, OM_E_UNSUPPORTED, "BatchNormalization with spatial = 0 is not implemented.");
+  }
+  return OM_OK;
+}
+
+static om_status infer(om_ctx *ctx, const om_op_call *call) {
+  const om_batch_norm_params *params = call->params;
+  const om_tensor *in = call->inputs[0];
+  if (params->training_mode != 0) {
+    return OM_FAIL(
+        ctx, OM_E_UNSUPPORTED, "BatchNormalization in training mode is not implemented.");
+  }
+  int64_t channels = in->rank > 1 ? in->dims[1] : 1;
+  for (uint32_t i = 1; i < 5; ++i) {
+    const om_tensor *t = call->inputs[i];
+    if (t->rank != 1 || t->dims[0] != channels) {
+      char text[OM_SHAPE_TEXT];
+      return OM_FAIL(ctx,
+                     OM_E_INVALID_INPUT,
+                     "Input %u has shape %s, but there are %lld channels.",
+                     i,
+                     om_shape_text(text, sizeof text, t->rank, t->dims),
+                     (long long)channels);
+    }
+    if (!(OM_DT(t->dtype) & OM_DT_FLOAT)) {
+      return OM_FAIL(ctx,
+                     OM_E_INVALID_MODEL,
+                     "Input %u is %s, but it must be a float.",
+                     i,
+                     om_dtype_name(t->dtype));
+    }
+  }
+  for (uint32_t i = 1; i < call->output_count; ++i) {
+    if (!call->outputs[i]) continue;
+    return OM_FAIL(ctx, OM_E_UNSUPPORTED, "Output %u, of training, is not implemented.", i);
+  }
+  return om_rule_set(ctx, call, 0, in->dtype, in->rank, in->dims);
+}
+
+static om_status run(om_ctx *ctx, const om_op_call *call) {
+  const om_batch_norm_params *params = call->params;
+  const om_tensor *in = call->inputs[0];
+  size_t inner = in->rank > 2 ? om_rule_product(in->dims, 2, in->rank) : 1;
+  om_batch_norm_job job = {.epsilon = params->epsilon,
+                           .scale = call->inputs[1],
+                           .bias = call->inputs[2],
+                           .mean = call->inputs[3],
+                           .variance = call->inputs[4],
+                           .channels = in->rank > 1 ? (size_t)in->dims[1] : 1,
+                           .inner = inner,
+                           .in = in,
+                           .out = call->outputs[0]};
+  om_batch_norm_run(ctx, &job);
+  return OM_OK;
+}
+
+const om_op om_ops_batchnorm[] = {
+    {.domain = "",
+     .type = "BatchNormalization",
+     .first_opset = 7,
+     OM_RULE_COUNTS(5, 5, 1, 5),
+     .dtypes = OM_DT_FLOAT,
+     .params_bytes = sizeof(om_batch_norm_params),
+     .resolve = resolve,
+     .infer = infer,
+     .run = run},
+    {.type = NULL},
+};
