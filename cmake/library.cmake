@@ -52,3 +52,7 @@ foreach(kind SHARED STATIC)
 endforeach()
 target_link_libraries(onemodel_shared PRIVATE ${om_link_libraries})
 target_link_libraries(onemodel_static PUBLIC ${om_link_libraries})
+# What comes from static libraries (nanopb) stays inside; exported is what OM_API marks.
+if(UNIX AND NOT APPLE)
+  target_link_options(onemodel_shared PRIVATE -Wl,--exclude-libs,ALL)
+endif()

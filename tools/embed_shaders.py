@@ -13,6 +13,8 @@ of a device, read from the words themselves). Names are taken out of the embedde
 
 Code is not optimised here: functions stay functions, so a chain's operations stand in a kernel
 once; drivers inline and specialise by themselves, and names survive for the other languages.
+Where a kernel has a chain, the places are written down at which om_gpu_trim.c cuts off what a
+chain does not use: drivers inline before they specialise, and would take their time for it.
 """
 import argparse
 import concurrent.futures
@@ -38,6 +40,8 @@ OP_TYPE_BOOL, OP_TYPE_INT, OP_TYPE_FLOAT, OP_TYPE_VECTOR, OP_TYPE_MATRIX = 20, 2
 OP_TYPE_ARRAY, OP_TYPE_RUNTIME_ARRAY, OP_TYPE_STRUCT, OP_TYPE_POINTER = 28, 29, 30, 32
 OP_CONSTANT, OP_SPEC_CONSTANT_FIRST, OP_SPEC_CONSTANT_LAST, OP_SPEC_CONSTANT_OP = 43, 48, 51, 52
 OP_VARIABLE, OP_DECORATE, OP_MEMBER_DECORATE = 59, 71, 72
+OP_NAME, OP_FUNCTION, OP_BRANCH_CONDITIONAL, OP_SWITCH = 5, 54, 250, 251
+CHAIN_ITEMS = 8            # of common/chain.glsl
 DEC_SPEC_ID, DEC_BUFFER_BLOCK, DEC_BUILTIN, DEC_NON_WRITABLE, DEC_NON_READABLE = 1, 3, 11, 24, 25
 DEC_BINDING, DEC_SET, DEC_OFFSET, DEC_ARRAY_STRIDE = 33, 34, 35, 6
 STORAGE_UNIFORM, STORAGE_WORKGROUP, STORAGE_PUSH_CONSTANT, STORAGE_BUFFER = 2, 4, 9, 12
@@ -272,6 +276,30 @@ def stripped(words):
     return out
 
 
+def chain_places(variant):
+    """Words, after stripping, of the chain's switch over operations and of the branch around each
+    item; None where the kernel has no chain."""
+    names = {}
+    for opcode, o, _ in instructions(variant.words):
+        if opcode == OP_NAME:
+            text = struct.pack(f"<{len(o) - 1}I", *o[1:]).split(b"\0")[0].decode()
+            names[o[0]] = text.split("(")[0]
+    switches, branches, function, at = [], [], "", 5
+    for opcode, o, whole in instructions(stripped(variant.words)):
+        if opcode == OP_FUNCTION:
+            function = names.get(o[1], "")
+        elif opcode == OP_SWITCH and function == "chain_operate":
+            switches.append(at)
+        elif opcode == OP_BRANCH_CONDITIONAL and function == "chain_apply_broadcast":
+            branches.append(at)
+        at += len(whole)
+    if not switches and not branches:
+        return None
+    if len(switches) != 1 or len(branches) != 2 * CHAIN_ITEMS:
+        variant.fail("its chain is not the one that this tool knows (common/chain.glsl).")
+    return switches[0], branches[::2]
+
+
 def without_write_only(words):
     """WGSL has no write-only storage buffers: the decoration is left out on the way there."""
     out = list(words[:5])
@@ -300,7 +328,14 @@ def header_text(variants):
             "#ifndef OM_SHADERS_H\n#define OM_SHADERS_H\n\n#include \"gpu/hal/om_hal.h\"\n\n"
             f"typedef enum om_shader {{\n{names}  OM_SHADER_COUNT\n}} om_shader;\n\n"
             "/* The kernel's code and what it asks of a device. Static. */\n"
-            "const om_hal_shader *om_shader_get(om_shader shader);\n\n#endif\n")
+            "const om_hal_shader *om_shader_get(om_shader shader);\n\n"
+            "/* Where a chain stands in the code, in words from its beginning. */\n"
+            "typedef struct om_shader_chain {\n"
+            "  uint32_t operations;      /* the switch over operations */\n"
+            f"  uint32_t items[{CHAIN_ITEMS}];        /* the branch around each item */\n"
+            "} om_shader_chain;\n\n"
+            "/* NULL: the kernel has no chain. Static. */\n"
+            "const om_shader_chain *om_shader_chain_get(om_shader shader);\n\n#endif\n")
 
 
 def source_text(variants):
@@ -322,7 +357,16 @@ def source_text(variants):
             f"    .workgroup_size = {{{x}, {y}, {z}}}, .shared_bytes = {f['shared']},\n"
             f"    .constant_count = {f['constants']}}},\n")
     parts.append("};\n\nconst om_hal_shader *om_shader_get(om_shader shader) {\n"
-                 "  return &shaders[shader];\n}\n")
+                 "  return &shaders[shader];\n}\n\n"
+                 "static const om_shader_chain chains[OM_SHADER_COUNT] = {\n"
+                 "  [OM_SHADER_COUNT - 1] = {0},\n")
+    for v in variants:
+        places = chain_places(v)
+        if places:
+            items = ", ".join(str(p) for p in places[1])
+            parts.append(f"  [OM_SHADER_{v.name.upper()}] = {{{places[0]}, {{{items}}}}},\n")
+    parts.append("};\n\nconst om_shader_chain *om_shader_chain_get(om_shader shader) {\n"
+                 "  return chains[shader].operations != 0 ? &chains[shader] : NULL;\n}\n")
     return "".join(parts)
 
 

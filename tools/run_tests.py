@@ -76,6 +76,7 @@ def run_test(test, extra, logs):
     result = Result(test["name"])
     command = test["command"] + (extra if "ops" in test["labels"] else [])
     environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP")
+    environment.setdefault("OMP_WAIT_POLICY", "passive")  # programs run side by side
     log = logs / (test["name"].replace("/", "_") + ".log")
     begin = time.monotonic()
     with open(log, "wb") as file:

@@ -1,65 +1,92 @@
 /* The session's kernels: each (shader, constants) is made once.
  *
  * A plan asks for all its kernels at once, so that the interface can make them in parallel. The
- * list is searched by comparing descriptions; a session has a few hundred at most, and recording
- * happens once a plan.
+ * list is searched by comparing keys; a session has a few hundred at most, and recording happens
+ * once a plan.
  */
 #include "gpu/om_gpu_state.h"
 
-static bool is_same_kernel(const om_hal_kernel_desc *a, const om_hal_kernel_desc *b) {
+static bool is_same_kernel(const om_gpu_kernel_key *a, const om_gpu_kernel_key *b) {
+  size_t count = om_shader_get(a->shader)->constant_count;
   return a->shader == b->shader &&
-         memcmp(a->constants, b->constants, a->shader->constant_count * sizeof(uint32_t)) == 0;
+         memcmp(a->constants, b->constants, count * sizeof *a->constants) == 0;
 }
 
-om_hal_kernel *om_gpu_kernels_find(const om_provider_session *session,
-                                   const om_hal_kernel_desc *desc) {
-  for (size_t i = 0; i < session->kernels.count; ++i) {
-    const om_gpu_kernel_entry *entry = &session->kernels.entries[i];
-    if (is_same_kernel(&entry->desc, desc)) return entry->kernel;
+static const om_gpu_kernel_entry *find_entry(const om_gpu_kernel_entry *entries,
+                                             size_t count,
+                                             const om_gpu_kernel_key *key) {
+  for (size_t i = 0; i < count; ++i) {
+    if (is_same_kernel(&entries[i].key, key)) return &entries[i];
   }
   return NULL;
 }
 
-static bool is_listed(const om_hal_kernel_desc *list,
-                      size_t count,
-                      const om_hal_kernel_desc *desc) {
+om_hal_kernel *om_gpu_kernels_find(const om_provider_session *session,
+                                   const om_gpu_kernel_key *key) {
+  const om_gpu_kernels *kernels = &session->kernels;
+  const om_gpu_kernel_entry *entry = find_entry(kernels->entries, kernels->count, key);
+  return entry ? entry->kernel : NULL;
+}
+
+/* Lists the keys that are new, each once, behind the entries that are there. */
+static om_status list_missing(om_ctx *ctx,
+                              om_gpu_kernels *kernels,
+                              const om_gpu_kernel_key *keys,
+                              size_t count,
+                              size_t *out_missing) {
+  size_t end = kernels->count;
   for (size_t i = 0; i < count; ++i) {
-    if (is_same_kernel(&list[i], desc)) return true;
+    if (find_entry(kernels->entries, end, &keys[i])) continue;
+    OM_TRY(OM_GROW(ctx, kernels->entries, end, kernels->capacity));
+    kernels->entries[end++] = (om_gpu_kernel_entry){.key = keys[i]};
   }
-  return false;
+  *out_missing = end - kernels->count;
+  return OM_OK;
+}
+
+static void free_code(om_ctx *ctx, om_hal_shader *trimmed) {
+  union { /* the shader's code is const for everybody else */
+    const void *kept;
+    void *owned;
+  } code;
+  if (!trimmed) return;
+  code.kept = trimmed->code;
+  om_delete(ctx, code.owned);
+  trimmed->code = NULL;
+  trimmed->code_bytes = 0;
 }
 
 om_status om_gpu_kernels_prepare(om_ctx *ctx,
                                  om_provider_session *session,
-                                 const om_hal_kernel_desc *descs,
+                                 const om_gpu_kernel_key *keys,
                                  size_t count) {
   om_status st = OM_OK;
   om_gpu_kernels *kernels = &session->kernels;
-  om_hal_kernel_desc *missing = NULL; /* scratch */
-  om_hal_kernel **made = NULL;        /* scratch */
-  size_t missing_count = 0;
+  om_hal_kernel_desc *descs = NULL; /* scratch */
+  om_hal_kernel **made = NULL;      /* scratch */
+  size_t missing = 0;
 
-  OM_GO_NEW(missing, count);
-  OM_GO_NEW(made, count);
-  for (size_t i = 0; i < count; ++i) {
-    if (om_gpu_kernels_find(session, &descs[i])) continue;
-    if (is_listed(missing, missing_count, &descs[i])) continue;
-    missing[missing_count++] = descs[i];
+  OM_TRY(list_missing(ctx, kernels, keys, count, &missing));
+  if (missing == 0) return OM_OK;
+  om_gpu_kernel_entry *entries = kernels->entries + kernels->count;
+  OM_GO_NEW(descs, missing);
+  OM_GO_NEW(made, missing);
+  for (size_t i = 0; i < missing; ++i) {
+    OM_GO(om_gpu_trim(ctx, &entries[i].key, &entries[i].trimmed));
+    descs[i].shader =
+        entries[i].trimmed ? entries[i].trimmed : om_shader_get(entries[i].key.shader);
+    memcpy(descs[i].constants, entries[i].key.constants, sizeof descs[i].constants);
   }
-  if (missing_count == 0) goto done;
-  size_t wanted = kernels->count + missing_count;
-  if (wanted > kernels->capacity) {
-    OM_GO(om_resize_bytes(
-        ctx, (void **)&kernels->entries, kernels->count, wanted, sizeof *kernels->entries));
-    kernels->capacity = wanted;
-  }
-  OM_GO(session->hal->kernels_create(ctx, session->device, missing, missing_count, made));
-  for (size_t i = 0; i < missing_count; ++i) {
-    kernels->entries[kernels->count++] = (om_gpu_kernel_entry){missing[i], made[i]};
-  }
-  session->info.kernels += missing_count;
+  OM_GO(session->hal->kernels_create(ctx, session->device, descs, missing, made));
+  for (size_t i = 0; i < missing; ++i) entries[i].kernel = made[i];
+  kernels->count += missing;
+  session->info.kernels += missing;
 done:
-  om_delete(ctx, missing);
+  for (size_t i = 0; i < missing; ++i) {
+    free_code(ctx, entries[i].trimmed);
+    if (st != OM_OK) om_delete(ctx, entries[i].trimmed);
+  }
+  om_delete(ctx, descs);
   om_delete(ctx, made);
   return st;
 }
@@ -67,6 +94,7 @@ done:
 void om_gpu_kernels_deinit(om_ctx *ctx, om_provider_session *session) {
   for (size_t i = 0; i < session->kernels.count; ++i) {
     session->hal->kernel_destroy(ctx, session->device, session->kernels.entries[i].kernel);
+    om_delete(ctx, session->kernels.entries[i].trimmed);
   }
   om_delete(ctx, session->kernels.entries);
   session->kernels = (om_gpu_kernels){0};

@@ -245,20 +245,20 @@ static om_status place_staging(om_ctx *ctx, om_provider_plan *plan, om_gpu_regio
 
 static om_status make_kernels(om_ctx *ctx, om_provider_plan *plan) {
   om_status st = OM_OK;
-  om_hal_kernel_desc *descs = NULL; /* scratch */
+  om_gpu_kernel_key *keys = NULL; /* scratch */
   size_t count = 0;
   size_t total = 0;
   for (size_t i = 0; i < plan->region_count; ++i) total += plan->regions[i].launch_count;
-  OM_GO_NEW(descs, total);
+  OM_GO_NEW(keys, total);
   for (size_t i = 0; i < plan->region_count; ++i) {
     const om_gpu_region *region = &plan->regions[i];
     for (size_t k = 0; k < region->launch_count; ++k) {
-      om_gpu_describe_kernel(region->launches[k].dispatch, &descs[count++]);
+      om_gpu_describe_kernel(region->launches[k].dispatch, &keys[count++]);
     }
   }
-  OM_GO(om_gpu_kernels_prepare(ctx, plan->session, descs, count));
+  OM_GO(om_gpu_kernels_prepare(ctx, plan->session, keys, count));
 done:
-  om_delete(ctx, descs);
+  om_delete(ctx, keys);
   return st;
 }
 
@@ -294,5 +294,11 @@ om_status om_gpu_compile(om_ctx *ctx,
     ++plan->region_count;
     OM_TRY(compile_region(ctx, plan, &regions[i], &plan->regions[i], step_is_fused));
   }
-  return make_kernels(ctx, plan);
+  OM_TRY(make_kernels(ctx, plan));
+  /* The arena holds the largest region from the start: were it to grow between two regions of a
+   * run, the next run would record again what is recorded. */
+  for (size_t i = 0; i < region_count; ++i) {
+    OM_TRY(om_gpu_arena_fit(ctx, plan->session, &plan->regions[i]));
+  }
+  return OM_OK;
 }

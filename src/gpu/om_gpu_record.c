@@ -42,14 +42,14 @@ static uint32_t encode_item(const om_chain_item *item, uint32_t first_scalar) {
          (uint32_t)item->is_swapped << 14 | first_scalar << 16;
 }
 
-void om_gpu_describe_kernel(const om_gpu_dispatch *dispatch, om_hal_kernel_desc *out_desc) {
-  *out_desc = (om_hal_kernel_desc){.shader = om_shader_get(dispatch->shader)};
-  memcpy(out_desc->constants, dispatch->constants, dispatch->constant_count * sizeof(uint32_t));
+void om_gpu_describe_kernel(const om_gpu_dispatch *dispatch, om_gpu_kernel_key *out_key) {
+  *out_key = (om_gpu_kernel_key){.shader = dispatch->shader};
+  memcpy(out_key->constants, dispatch->constants, dispatch->constant_count * sizeof(uint32_t));
   if (!dispatch->has_chain) return;
   uint32_t scalar = 0;
   for (uint32_t i = 0; i < dispatch->chain.item_count; ++i) {
     const om_chain_item *item = &dispatch->chain.items[i];
-    out_desc->constants[dispatch->constant_count + i] = encode_item(item, scalar);
+    out_key->constants[dispatch->constant_count + i] = encode_item(item, scalar);
     if (item->source == OM_CHAIN_SCALAR) ++scalar;
     if (item->source == OM_CHAIN_NONE) scalar += om_chain_op_scalars(item->op);
   }
@@ -158,10 +158,10 @@ static om_status record_launch(om_ctx *ctx, recorder *r, const om_gpu_launch *la
   const om_hal_shader *shader = om_shader_get(d->shader);
   const om_gpu_operand nothing = {.kind = OM_GPU_NOTHING};
   uint8_t params[OM_HAL_MAX_PARAMS_BYTES];
-  om_hal_kernel_desc desc;
+  om_gpu_kernel_key key;
   om_hal_dispatch dispatch = {.params = params};
-  om_gpu_describe_kernel(d, &desc);
-  dispatch.kernel = om_gpu_kernels_find(session, &desc);
+  om_gpu_describe_kernel(d, &key);
+  dispatch.kernel = om_gpu_kernels_find(session, &key);
   memcpy(dispatch.groups, d->groups, sizeof d->groups);
   for (uint32_t k = 0; k < shader->binding_count; ++k) {
     const om_gpu_operand *operand = &nothing;

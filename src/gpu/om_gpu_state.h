@@ -48,9 +48,15 @@ typedef struct om_gpu_store {
 
 /* ---- Kernels: om_gpu_kernels.c ---- */
 
+typedef struct om_gpu_kernel_key { /* what makes one kernel differ from another */
+  om_shader shader;
+  uint32_t constants[OM_HAL_MAX_CONSTANTS];
+} om_gpu_kernel_key;
+
 typedef struct om_gpu_kernel_entry {
-  om_hal_kernel_desc desc;
-  om_hal_kernel *kernel; /* owned */
+  om_gpu_kernel_key key;
+  om_hal_shader *trimmed; /* owned; what the kernel was made from, where it has a chain */
+  om_hal_kernel *kernel;  /* owned */
 } om_gpu_kernel_entry;
 
 typedef struct om_gpu_kernels {
@@ -174,17 +180,21 @@ om_status om_gpu_store_get(om_ctx *ctx,
                            om_gpu_block *out_block);
 void om_gpu_store_deinit(om_ctx *ctx, om_provider_session *session, om_gpu_store *store);
 
-/* ---- om_gpu_kernels.c ---- */
+/* ---- om_gpu_kernels.c, om_gpu_trim.c ---- */
 
 /* Makes what of these kernels is not there yet, all at once. */
 om_status om_gpu_kernels_prepare(om_ctx *ctx,
                                  om_provider_session *session,
-                                 const om_hal_kernel_desc *descs,
+                                 const om_gpu_kernel_key *keys,
                                  size_t count);
-/* The kernel made from an equal description, or NULL. */
+/* The kernel made for an equal key, or NULL. */
 om_hal_kernel *om_gpu_kernels_find(const om_provider_session *session,
-                                   const om_hal_kernel_desc *desc);
+                                   const om_gpu_kernel_key *key);
 void om_gpu_kernels_deinit(om_ctx *ctx, om_provider_session *session);
+
+/* A copy of a kernel's code without what its chain does not use; NULL where it has none. The
+ * caller frees it and, earlier if it likes, its code. */
+om_status om_gpu_trim(om_ctx *ctx, const om_gpu_kernel_key *key, om_hal_shader **out_shader);
 
 /* ---- om_gpu_arena.c ---- */
 
@@ -229,7 +239,7 @@ om_gpu_slot *om_gpu_operand_slot(const om_provider_plan *plan,
 /* ---- om_gpu_record.c ---- */
 
 /* The kernel a dispatch needs: its constants, then the chain's items. */
-void om_gpu_describe_kernel(const om_gpu_dispatch *dispatch, om_hal_kernel_desc *out_desc);
+void om_gpu_describe_kernel(const om_gpu_dispatch *dispatch, om_gpu_kernel_key *out_key);
 
 om_status om_gpu_run_region(om_ctx *ctx,
                             om_provider_plan *plan,

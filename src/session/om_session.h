@@ -31,6 +31,7 @@ struct om_session { /* shared: every entry takes the lock */
 
   void *block; /* owned; grows only */
   size_t block_bytes;
+  char *strings;    /* owned: the bytes of the last results that are strings */
   om_tensor *bound; /* owned; per graph input: this call's tensor */
   bool *is_bound;   /* owned */
 
@@ -67,5 +68,11 @@ om_status om_session_get_plan(om_ctx *ctx, om_session *session, om_plan **out_pl
 /* Runs the plan on session->bound and hands out what args asks for. */
 om_status om_session_run_plan(
     om_ctx *ctx, om_session *session, om_plan *plan, om_named_tensor *outputs, size_t output_count);
+
+/* Moves the bytes of results that are strings into the session's memory. */
+om_status om_session_keep_strings(om_ctx *ctx,
+                                  om_session *session,
+                                  om_named_tensor *outputs,
+                                  size_t output_count);
 
 #endif

@@ -83,9 +83,9 @@ static bool is_safe_target(const om_session *session,
     if (do_overlap(target, need, input->data, om_tensor_need(input))) return false;
   }
   for (size_t i = 0; i < output_count; ++i) {
-    if (i == index || !outputs[i].tensor.data) continue;
-    if (do_overlap(target, need, outputs[i].tensor.data, outputs[i].tensor.data_bytes))
-      return false;
+    const om_tensor *other = &outputs[i].tensor;
+    if (i == index || !other->data) continue;
+    if (do_overlap(target, need, other->data, other->data_bytes)) return false;
   }
   return true;
 }
@@ -165,8 +165,9 @@ static om_status run_region(om_ctx *ctx, om_plan *plan, size_t index) {
   const void **reads = plan->region_reads[index];
   void **writes = plan->region_writes[index];
   for (size_t i = 0; i < region->read_count; ++i) reads[i] = plan->tensors[region->reads[i]].data;
-  for (size_t i = 0; i < region->write_count; ++i)
+  for (size_t i = 0; i < region->write_count; ++i) {
     writes[i] = plan->tensors[region->writes[i]].data;
+  }
   return plan->source.provider->run(ctx, plan->provider_plan, index, reads, writes);
 }
 
@@ -209,5 +210,5 @@ om_status om_session_run_plan(om_ctx *ctx,
     }
   }
   for (size_t i = 0; i < output_count; ++i) OM_TRY(hand_out(ctx, session, plan, &outputs[i]));
-  return OM_OK;
+  return om_session_keep_strings(ctx, session, outputs, output_count);
 }

@@ -10,6 +10,7 @@
 #include "harness/om_fake_provider.h"
 #include "harness/om_fault.h"
 #include "harness/om_graph_builder.h"
+#include "onemodel/gpu.h"
 
 enum { MOST_ALLOCATIONS = 2000 };
 
@@ -35,7 +36,31 @@ static om_model *make_model(void) {
   return om_build_model(&b);
 }
 
-static om_status run(om_session *session, int64_t n, om_error *error) {
+typedef enum executor { CPU, FAKE_DEVICE, NULL_DEVICE } executor;
+
+static om_status create(const om_model *model,
+                        const om_allocator *allocator,
+                        executor where,
+                        om_fake_device *fake,
+                        om_session **out_session,
+                        om_error *error) {
+  om_session_options options = OM_SESSION_OPTIONS_INIT;
+  om_gpu_options gpu = OM_GPU_OPTIONS_INIT;
+  gpu.backend = "null";
+  options.allocator = allocator;
+  options.thread_count = 1;
+  if (where == FAKE_DEVICE) {
+    options.provider = om_fake_provider();
+    options.provider_options = fake;
+  } else if (where == NULL_DEVICE) {
+    options.provider = om_gpu_provider();
+    options.provider_options = &gpu;
+  }
+  return om_session_create(model, &options, out_session, error);
+}
+
+/* The null device computes nothing, so only the status is looked at there. */
+static om_status run(om_session *session, int64_t n, bool has_values, om_error *error) {
   float x[12] = {-1, 2, -3, 4, -5, 6, -7, 8, -9, 10, -11, 12};
   int64_t dims[2] = {3, n};
   om_named_tensor inputs[] = {{"x", om_tensor_of(OM_DTYPE_F32, 2, (int64_t[]){n, 3}, x)},
@@ -43,7 +68,7 @@ static om_status run(om_session *session, int64_t n, om_error *error) {
   om_named_tensor outputs[] = {{"y", {0}}, {"size", {0}}, {"four", {0}}};
   om_run_args args = {sizeof args, inputs, 2, outputs, 3};
   om_status st = om_session_run(session, &args, error);
-  if (st == OM_OK) {
+  if (st == OM_OK && has_values) {
     assert_true(((float *)outputs[0].tensor.data)[1] == 2.0f);
     assert_int_equal(((int64_t *)outputs[1].tensor.data)[0], n);
     assert_int_equal(((int64_t *)outputs[2].tensor.data)[3], 2);
@@ -51,71 +76,61 @@ static om_status run(om_session *session, int64_t n, om_error *error) {
   return st;
 }
 
-static om_status create(const om_model *model,
-                        om_fault *fault,
-                        om_allocator *allocator,
-                        om_fake_device *device,
-                        om_session **out_session,
-                        om_error *error) {
-  om_session_options options = OM_SESSION_OPTIONS_INIT;
-  *allocator = om_fault_allocator(fault);
-  options.allocator = allocator;
-  options.provider = device ? om_fake_provider() : NULL;
-  options.provider_options = device;
-  options.thread_count = 1;
-  return om_session_create(model, &options, out_session, error);
-}
-
-static void sweep(const om_model *model, bool has_device) {
-  size_t failures = 0;
-  for (size_t fail_at = 0; fail_at < MOST_ALLOCATIONS; ++fail_at) {
-    om_error error;
-    om_allocator allocator;
-    om_fault fault = {.fail_at = fail_at};
-    om_fake_device device = {.takes = {"Relu"}};
-    om_session *session = NULL;
-    om_status st = create(model, &fault, &allocator, has_device ? &device : NULL, &session, &error);
-    if (st == OM_OK) st = run(session, 2, &error);
-    if (st == OM_OK) st = run(session, 4, &error);
-    bool has_failed = om_fault_has_failed(&fault);
-    if (has_failed) {
-      assert_int_equal(st, OM_E_OUT_OF_MEMORY);
-      assert_int_equal(error.status, OM_E_OUT_OF_MEMORY);
-      assert_true(error.message[0] != '\0');
-      failures += 1;
-      /* Only the one allocation failed: a session that is there goes on. */
-      if (session) assert_int_equal(run(session, 4, &error), OM_OK);
-    } else {
-      assert_int_equal(st, OM_OK);
-    }
-    om_session_destroy(session);
-    assert_int_equal(om_fault_live_blocks(&fault), 0);
-    assert_int_equal(fault.damaged_blocks, 0);
-    assert_int_equal(device.open_count, device.close_count);
-    assert_int_equal(device.plan_count, device.plan_end_count);
-    if (!has_failed) break;
+/* One life of a session whose allocation `fail_at` fails; false: it has no more allocations. */
+static bool live_once(const om_model *model, executor where, size_t fail_at) {
+  om_error error;
+  om_fault fault = {.fail_at = fail_at};
+  om_allocator allocator = om_fault_allocator(&fault);
+  om_fake_device fake = {.takes = {"Relu"}};
+  om_session *session = NULL;
+  bool has_values = where != NULL_DEVICE;
+  om_status st = create(model, &allocator, where, &fake, &session, &error);
+  if (st == OM_OK) st = run(session, 2, has_values, &error);
+  if (st == OM_OK) st = run(session, 4, has_values, &error);
+  bool has_failed = om_fault_has_failed(&fault);
+  assert_int_equal(st, has_failed ? OM_E_OUT_OF_MEMORY : OM_OK);
+  if (has_failed) {
+    assert_int_equal(error.status, OM_E_OUT_OF_MEMORY);
+    assert_true(error.message[0] != '\0');
+    /* Only the one allocation failed: a session that is there goes on. */
+    if (session) assert_int_equal(run(session, 4, has_values, &error), OM_OK);
   }
-  assert_true(failures > 20 && failures < MOST_ALLOCATIONS);
+  om_session_destroy(session);
+  assert_int_equal(om_fault_live_blocks(&fault), 0);
+  assert_int_equal(fault.damaged_blocks, 0);
+  assert_int_equal(fake.open_count, fake.close_count);
+  assert_int_equal(fake.plan_count, fake.plan_end_count);
+  return has_failed;
 }
 
-static void every_allocation_fails_once(void **state) {
+static void sweep(executor where) {
   om_model *model = make_model();
-  (void)state;
-  sweep(model, false);
+  size_t fail_at = 0;
+  while (fail_at < MOST_ALLOCATIONS && live_once(model, where, fail_at)) ++fail_at;
+  assert_true(fail_at > 20 && fail_at < MOST_ALLOCATIONS);
   om_model_destroy(model);
 }
 
-static void every_allocation_fails_once_with_a_device(void **state) {
-  om_model *model = make_model();
+static void every_allocation_fails_once_on_the_cpu(void **state) {
   (void)state;
-  sweep(model, true);
-  om_model_destroy(model);
+  sweep(CPU);
+}
+
+static void every_allocation_fails_once_with_a_provider(void **state) {
+  (void)state;
+  sweep(FAKE_DEVICE);
+}
+
+static void every_allocation_fails_once_in_the_gpu_package(void **state) {
+  (void)state;
+  sweep(NULL_DEVICE);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_allocation_fails_once),
-      cmocka_unit_test(every_allocation_fails_once_with_a_device),
+      cmocka_unit_test(every_allocation_fails_once_on_the_cpu),
+      cmocka_unit_test(every_allocation_fails_once_with_a_provider),
+      cmocka_unit_test(every_allocation_fails_once_in_the_gpu_package),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

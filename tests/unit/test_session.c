@@ -177,6 +177,57 @@ static void returns_extra_outputs(void **state) {
   om_session_destroy(session);
 }
 
+/* Subnormals count as zero in a run, and the caller's float environment comes back. */
+static void flushes_subnormals_and_gives_the_state_back(void **state) {
+  fixture *f = *state;
+  om_named_tensor output = {"z", {0}};
+  const uint32_t subnormal = 0x00012345;
+  volatile float small;
+  for (int i = 0; i < 4; ++i) {
+    f->x[i] = -100.0f;
+    memcpy(&f->y[i], &subnormal, sizeof subnormal);
+  }
+  assert_int_equal(run(f, 1, &output, 1), OM_OK);
+  for (int i = 0; i < 4; ++i) {
+    uint32_t bits;
+    memcpy(&bits, (float *)output.tensor.data + i, sizeof bits);
+    assert_int_equal(bits, 0);
+  }
+  small = f->y[0];
+  small = small + small;
+  assert_true(small != 0.0f);
+}
+
+/* Strings stay readable after the caller has changed what it gave. */
+static void keeps_the_bytes_of_strings(void **state) {
+  fixture *f = *state;
+  om_graph_builder b;
+  om_session *session = NULL;
+  char words[] = "onetwo";
+  om_string x[] = {{words, 3}, {words + 3, 3}, {words, 0}};
+  om_build_begin(&b, 13);
+  om_value_id in = om_build_input(&b, "x", OM_DTYPE_STRING, 1, (int64_t[]){3}, NULL);
+  om_build_output(&b, om_build_node(&b, "Identity", "y", 1, &in));
+  om_model *model = om_build_model(&b);
+  assert_int_equal(om_session_create(model, NULL, &session, &f->error), OM_OK);
+  om_named_tensor input = {"x", om_tensor_of(OM_DTYPE_STRING, 1, (int64_t[]){3}, x)};
+  om_named_tensor output = {"y", {0}};
+  om_run_args args = {sizeof args, &input, 1, &output, 1};
+  for (int i = 0; i < 2; ++i) {
+    output.tensor.data = NULL;
+    memcpy(words, "onetwo", 6);
+    assert_int_equal(om_session_run(session, &args, &f->error), OM_OK);
+    memset(words, '-', 6);
+    const om_string *y = output.tensor.data;
+    assert_int_equal(y[0].bytes, 3);
+    assert_memory_equal(y[0].data, "one", 3);
+    assert_memory_equal(y[1].data, "two", 3);
+    assert_int_equal(y[2].bytes, 0);
+  }
+  om_session_destroy(session);
+  om_model_destroy(model);
+}
+
 /* ---- Refusals ---- */
 
 typedef struct refusal {
@@ -405,6 +456,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(gives_one_value_several_times, setup, teardown),
       cmocka_unit_test_setup_teardown(gives_constants_and_inputs_as_outputs, setup, teardown),
       cmocka_unit_test_setup_teardown(returns_extra_outputs, setup, teardown),
+      cmocka_unit_test_setup_teardown(keeps_the_bytes_of_strings, setup, teardown),
+      cmocka_unit_test_setup_teardown(flushes_subnormals_and_gives_the_state_back, setup, teardown),
       cmocka_unit_test_setup_teardown(refuses_wrong_inputs, setup, teardown),
       cmocka_unit_test_setup_teardown(refuses_wrong_outputs, setup, teardown),
       cmocka_unit_test_setup_teardown(refuses_wrong_options, setup, teardown),

@@ -47,6 +47,23 @@ static int64_t index_of(const om_pool_window *w, bool is_column_major, const int
                          : (at[0] * w->in[1] + at[1]) * w->in[2] + at[2];
 }
 
+/* A subnormal is a zero of its sign. */
+static inline float flushed_f32(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  if ((bits & 0x7f800000u) == 0) bits &= 0x80000000u;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+static inline double flushed_f64(double x) {
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  if ((bits & 0x7ff0000000000000u) == 0) bits &= 0x8000000000000000u;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
 #define REAL       float
 #define NAME(name) name##_f32
 #define ABS(x)     fabsf(x)

@@ -7,7 +7,12 @@ om_status om_vk_check(om_ctx *ctx,
                       const char *call,
                       const char *file,
                       int line) {
-  if (result == VK_ERROR_DEVICE_LOST) device->is_lost = true;
+  if (result == VK_ERROR_DEVICE_LOST && !device->is_lost) {
+    device->is_lost = true;
+    /* From now on no wait is made, so this one sees to it that objects may be destroyed. It
+     * fails at once where the device is really gone. */
+    (void)device->vk.vkDeviceWaitIdle(device->handle);
+  }
   return om_vk_status(ctx, result, call, file, line);
 }
 

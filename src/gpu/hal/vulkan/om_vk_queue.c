@@ -38,16 +38,19 @@ static om_status submit_batch(om_ctx *ctx,
   return OM_OK;
 }
 
-om_status om_vk_submit(om_ctx *ctx,
-                       om_hal_device *hal_device,
-                       om_hal_recording *const *recordings,
-                       size_t count,
-                       uint64_t *out_number) {
-  om_vk_device *device = om_vk_device_of(hal_device);
+/* After a failure the caller has nothing to wait for, and destroys what it made: so nothing of
+ * it may be running. */
+static om_status settle(om_vk_device *device, om_status st) {
+  if (st != OM_OK) (void)device->vk.vkDeviceWaitIdle(device->handle); /* the failure stands */
+  return st;
+}
+
+static om_status submit_all(om_ctx *ctx,
+                            om_vk_device *device,
+                            om_hal_recording *const *recordings,
+                            size_t count) {
   VkCommandBuffer batch[BATCH];
   uint32_t batch_count = 0;
-  *out_number = 0;
-  OM_TRY(om_vk_device_check(ctx, device));
   OM_TRY(om_vk_staging_take(ctx, device, &batch[0]));
   if (batch[0]) batch_count = 1;
   for (size_t i = 0; i < count; ++i) {
@@ -57,7 +60,19 @@ om_status om_vk_submit(om_ctx *ctx,
     }
     batch[batch_count++] = om_vk_recording_of(recordings[i])->commands;
   }
-  if (batch_count > 0) OM_TRY(submit_batch(ctx, device, batch, batch_count));
+  if (batch_count == 0) return OM_OK;
+  return submit_batch(ctx, device, batch, batch_count);
+}
+
+om_status om_vk_submit(om_ctx *ctx,
+                       om_hal_device *hal_device,
+                       om_hal_recording *const *recordings,
+                       size_t count,
+                       uint64_t *out_number) {
+  om_vk_device *device = om_vk_device_of(hal_device);
+  *out_number = 0;
+  OM_TRY(om_vk_device_check(ctx, device));
+  OM_TRY(settle(device, submit_all(ctx, device, recordings, count)));
   *out_number = device->submitted;
   return OM_OK;
 }
@@ -73,6 +88,24 @@ static om_status ask(om_ctx *ctx, om_vk_device *device) {
   return OM_OK;
 }
 
+/* Asks for a while, then sleeps. */
+static om_status await(om_ctx *ctx, om_vk_device *device, uint64_t number) {
+  const uint64_t start = om_now_ns();
+  const VkSemaphoreWaitInfo info = {
+      .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+      .semaphoreCount = 1,
+      .pSemaphores = &device->timeline,
+      .pValues = &number,
+  };
+  do {
+    OM_TRY(ask(ctx, device));
+    if (number <= device->finished) return OM_OK;
+  } while (om_now_ns() - start < SPIN_NS);
+  VkResult result = device->vk.vkWaitSemaphores(device->handle, &info, UINT64_MAX);
+  OM_TRY(OM_VK_CHECK(ctx, device, result, "vkWaitSemaphores"));
+  return ask(ctx, device);
+}
+
 om_status om_vk_wait(om_ctx *ctx, om_hal_device *hal_device, uint64_t number) {
   om_vk_device *device = om_vk_device_of(hal_device);
   if (number <= device->finished) return OM_OK;
@@ -80,18 +113,5 @@ om_status om_vk_wait(om_ctx *ctx, om_hal_device *hal_device, uint64_t number) {
   if (number > device->submitted) {
     return OM_FAIL(ctx, OM_E_INTERNAL, "Submission %" PRIu64 " was never made.", number);
   }
-  const uint64_t start = om_now_ns();
-  do {
-    OM_TRY(ask(ctx, device));
-    if (number <= device->finished) return OM_OK;
-  } while (om_now_ns() - start < SPIN_NS);
-  const VkSemaphoreWaitInfo info = {
-      .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
-      .semaphoreCount = 1,
-      .pSemaphores = &device->timeline,
-      .pValues = &number,
-  };
-  VkResult result = device->vk.vkWaitSemaphores(device->handle, &info, UINT64_MAX);
-  OM_TRY(OM_VK_CHECK(ctx, device, result, "vkWaitSemaphores"));
-  return ask(ctx, device);
+  return settle(device, await(ctx, device, number));
 }

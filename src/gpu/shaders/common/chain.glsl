@@ -9,7 +9,9 @@
 // `element` is the index of the value in its tensor, dense row-major. An item is a
 // specialization constant: op | source << 8 | operand << 12 | swapped << 14 | first scalar << 16,
 // with the numbers of om_gpu_op.h and ops/elementwise.def; an item of 0 is none, and after
-// specialization it costs nothing.
+// specialization it costs nothing. Even before it, om_gpu_trim.c cuts off items and operations
+// that a chain does not use: tools/embed_shaders.py finds them in the two functions named
+// chain_operate (its switch) and chain_apply_broadcast (two branches an item), so keep their form.
 #ifndef OM_CHAIN_GLSL
 #define OM_CHAIN_GLSL
 
@@ -71,10 +73,14 @@ float chain_operate(uint op, float x, float y, float p, float q) {
 float chain_step(uint item, float value, float saved, uint element, uint broadcast_element) {
   uint source = (item >> 8u) & 15u;
   uint first_scalar = (item >> 16u) & 7u;
+  float p = chain_scalar(first_scalar);
+  float q = 0.0;
   float other = saved;
-  if (source == CHAIN_SCALAR) {
-    other = chain_scalar(first_scalar);
-  } else if (source != CHAIN_SAVED && source != 0u) {
+  if (source == 0u) {
+    q = chain_scalar(first_scalar + 1u);
+  } else if (source == CHAIN_SCALAR) {
+    other = p;
+  } else if (source != CHAIN_SAVED) {
     uint index = element;
     if (source == CHAIN_VECTOR) index = (element / P.chain_inner) % P.chain_channels;
     if (source == CHAIN_BROADCAST) index = broadcast_element;
@@ -83,12 +89,6 @@ float chain_step(uint item, float value, float saved, uint element, uint broadca
     } else {
       other = chain_operand_1[index];
     }
-  }
-  float p = 0.0;
-  float q = 0.0;
-  if (source == 0u) {
-    p = chain_scalar(first_scalar);
-    q = chain_scalar(first_scalar + 1u);
   }
   bool is_swapped = ((item >> 14u) & 1u) != 0u;
   float x = is_swapped ? other : value;

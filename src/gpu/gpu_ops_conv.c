@@ -1,0 +1,530 @@
+/* Conv and ConvTranspose on the device: float32, one or two spatial axes, NCHW.
+ *
+ * Which kernel:
+ *
+ *     one input channel a group            conv_depthwise
+ *     few pixels, 1x1                      conv_point
+ *     everything else                      conv_gemm (1x1 with planes of whole vec4: conv_1x1)
+ *       few workgroups and a long sum      its split form, and conv_sum
+ *     ConvTranspose                        conv_transpose
+ *       its kernel as large as its stride  conv_shuffle
+ *
+ * The bias is the first item of the chain, so whatever follows elementwise joins the same pass.
+ * Tile sizes and splits do not change the bits (docs/exact.md).
+ */
+#include "abi/conv_depthwise_params.h"
+#include "abi/conv_gemm_params.h"
+#include "abi/conv_pack_params.h"
+#include "abi/conv_point_params.h"
+#include "abi/conv_sum_params.h"
+#include "gpu/om_gpu_op.h"
+#include "ops/op_conv.h"
+
+enum {
+  GROUP_TERMS = 128,     /* docs/exact.md: four blocks of 32 */
+  DEPTHWISE_QUADS = 128, /* of one workgroup; as conv_depthwise.comp has it */
+  FLAT_THREADS = 128,    /* of one workgroup; as conv_sum.comp and conv_pack.comp have it */
+  POINT_CHANNELS = 32,   /* of one workgroup; as conv_point.comp has it */
+  POINT_PIXELS = 8,      /* the most for conv_point: above, tiles of pixels are fuller */
+  ENOUGH_GROUPS = 128,   /* workgroups that keep a large device busy */
+};
+
+/* One application, in the terms of the kernels: axes 1 and 2 of the window. */
+typedef struct conv {
+  om_conv_shape shape;
+  const om_window *w;                 /* &shape.window */
+  uint32_t in_channels, out_channels; /* of one group */
+  uint32_t taps;
+  uint32_t terms;  /* of a sum; of a ConvTranspose: the most of any phase */
+  uint32_t phases; /* 1 for a Conv */
+  uint32_t slices; /* images * groups */
+  uint32_t pixels; /* results of a channel; of a ConvTranspose: of its largest phase */
+  uint32_t kernel_step[3];
+  uint32_t columns; /* vec4 columns of packed weights */
+  uint64_t out_elems;
+} conv;
+
+static const char *check(const om_node *node) {
+  const om_conv_params *params = node->params;
+  if (params->window.axis_count > 2) return "it has three spatial axes";
+  return NULL;
+}
+
+static uint32_t greatest_divisor(uint32_t a, uint32_t b) {
+  while (b != 0) {
+    const uint32_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+static uint32_t rounded_up(uint64_t value, uint64_t unit) {
+  return (uint32_t)((value + unit - 1) / unit);
+}
+
+/* Everything the kernels index must stay below 2^31, with room for a tile. */
+static bool fits_indices(const om_window *w) {
+  for (int i = 0; i < OM_WINDOW_AXES; ++i) {
+    const int64_t most = 1 << 24;
+    if (w->in[i] > most || w->out[i] > most || w->pad_begin[i] > most || w->stride[i] > 1 << 12 ||
+        w->dilation[i] > 1 << 12 || w->kernel[i] > 1 << 12) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static const char *describe(om_gpu_binder *b, conv *c) {
+  const om_tensor *x = om_gpu_input(b, 0);
+  const om_tensor *weights = om_gpu_input(b, 1);
+  const om_conv_params *params = om_gpu_binder_node(b)->params;
+  if (!om_gpu_output(b, 0)) return "nothing reads its result";
+  if (x->rank > 4) return "it has three spatial axes";
+  if (!om_conv_fit(params, x, weights, &c->shape)) return "its window does not fit";
+  c->w = &c->shape.window;
+  if (!fits_indices(c->w)) return "an extent, kernel, stride or pad is too large for the kernel";
+  c->in_channels = (uint32_t)(c->shape.in_channels / c->shape.group);
+  c->out_channels = (uint32_t)(c->shape.out_channels / c->shape.group);
+  c->taps = 1;
+  c->phases = 1;
+  c->pixels = 1;
+  for (int i = 1; i < OM_WINDOW_AXES; ++i) {
+    const uint32_t stride = (uint32_t)c->w->stride[i];
+    c->kernel_step[i] =
+        c->shape.is_transposed ? stride / greatest_divisor(stride, (uint32_t)c->w->dilation[i]) : 1;
+    c->taps *= rounded_up((uint64_t)c->w->kernel[i], c->kernel_step[i]);
+    c->phases *= c->shape.is_transposed ? stride : 1;
+    c->pixels *= c->shape.is_transposed ? rounded_up((uint64_t)c->w->out[i], stride)
+                                        : (uint32_t)c->w->out[i];
+  }
+  c->terms = c->in_channels * c->taps;
+  c->slices = (uint32_t)(c->w->batch * c->shape.group);
+  c->columns = rounded_up(c->out_channels, 4);
+  c->out_elems = om_tensor_elems(om_gpu_output(b, 0));
+  return NULL;
+}
+
+/* ---- Weights ---- */
+
+/* What the host packs: [group][phase][term][channel], channels padded to a multiple of 4. */
+typedef struct packing {
+  const conv *c;
+  const float *weights; /* of the model */
+} packing;
+
+/* The phase's taps of one axis, as conv_gemm.comp finds them: the first, and how many. */
+static void phase_taps(const conv *c, int axis, uint32_t phase, uint32_t *first, uint32_t *count) {
+  const om_window *w = c->w;
+  *first = *count = 0;
+  for (uint32_t k = 0; k < c->kernel_step[axis] && k < w->kernel[axis]; ++k) {
+    if ((phase + w->pad_begin[axis] - k * w->dilation[axis]) % w->stride[axis] != 0) continue;
+    *first = k;
+    *count = ((uint32_t)w->kernel[axis] - 1 - k) / c->kernel_step[axis] + 1;
+    return;
+  }
+}
+
+static void pack_conv(const void *arg, const void *source, void *target) {
+  const packing *p = arg;
+  const conv *c = p->c;
+  const float *from = source ? source : p->weights;
+  float *to = target; /* zeroed */
+  for (uint32_t group = 0; group < c->shape.group; ++group) {
+    for (uint32_t m = 0; m < c->out_channels; ++m) {
+      for (uint32_t k = 0; k < c->terms; ++k) {
+        to[((size_t)group * c->terms + k) * c->columns * 4 + m] = *from++;
+      }
+    }
+  }
+}
+
+/* One group and phase of a ConvTranspose's weights [C, M/group, kernel]. */
+static void pack_phase(const packing *p, uint32_t group, uint32_t phase, float *to) {
+  const conv *c = p->c;
+  const om_window *w = c->w;
+  const size_t kernel = (size_t)(w->kernel[1] * w->kernel[2]);
+  uint32_t first[2];
+  uint32_t count[2];
+  phase_taps(c, 1, phase / (uint32_t)w->stride[2], &first[0], &count[0]);
+  phase_taps(c, 2, phase % (uint32_t)w->stride[2], &first[1], &count[1]);
+  for (uint32_t channel = 0; channel < c->in_channels; ++channel) {
+    for (uint32_t tap = 0; tap < count[0] * count[1]; ++tap, to += c->columns * 4) {
+      const size_t ky = first[0] + tap / count[1] * c->kernel_step[1];
+      const size_t kx = first[1] + tap % count[1] * c->kernel_step[2];
+      const float *from = p->weights +
+                          ((size_t)group * c->in_channels + channel) * c->out_channels * kernel +
+                          ky * (size_t)w->kernel[2] + kx;
+      for (uint32_t m = 0; m < c->out_channels; ++m) to[m] = from[m * kernel];
+    }
+  }
+}
+
+static void pack_transposed(const void *arg, const void *source, void *target) {
+  const packing *p = arg;
+  const conv *c = p->c;
+  (void)source; /* p->weights: this constant belongs to the plan */
+  for (uint32_t group = 0; group < c->shape.group; ++group) {
+    for (uint32_t phase = 0; phase < c->phases; ++phase) {
+      const size_t slice = (size_t)group * c->phases + phase;
+      pack_phase(p, group, phase, (float *)target + slice * c->terms * c->columns * 4);
+    }
+  }
+}
+
+/* Packs weights that are made during the run. */
+static om_gpu_operand pack_on_device(om_gpu_binder *b, const conv *c, uint64_t bytes) {
+  const om_conv_pack_params params = {
+      .out_channels = c->out_channels,
+      .columns = c->columns * 4,
+      .rows = c->terms,
+      .elems = (uint32_t)(bytes / sizeof(float)),
+  };
+  const om_gpu_operand packed = om_gpu_scratch(b, bytes);
+  const om_gpu_operand weights = om_gpu_read(b, 1);
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, OM_SHADER_CONV_PACK);
+  if (!d) return packed;
+  memcpy(d->params, &params, sizeof params);
+  d->params_bytes = sizeof params;
+  d->operands[0] = weights;
+  d->operands[1] = packed;
+  d->operand_count = 2;
+  om_gpu_spread_groups(b, rounded_up(params.elems, FLAT_THREADS), d->groups);
+  return packed;
+}
+
+static const char *packed_weights(om_gpu_binder *b, const conv *c, om_gpu_operand *out_weights) {
+  const om_tensor *weights = om_gpu_input(b, 1);
+  const uint64_t bytes =
+      (uint64_t)c->shape.group * c->phases * c->terms * c->columns * 4 * sizeof(float);
+  const packing p = {c, weights->data};
+  if (bytes > om_gpu_binder_limits(b)->max_binding_bytes || bytes > UINT32_MAX) {
+    return om_gpu_reason(b,
+                         "its packed weights of %llu bytes are above the device's binding limit",
+                         (unsigned long long)bytes);
+  }
+  if (!weights->data) {
+    if (c->shape.is_transposed) return "its weights are known at run time only";
+    *out_weights = pack_on_device(b, c, bytes);
+  } else if (c->shape.is_transposed) {
+    *out_weights = om_gpu_made_constant(b, UINT32_MAX, "phases", bytes, pack_transposed, &p);
+  } else if (c->shape.group == 1) {
+    *out_weights = om_gpu_made_constant(b, 1, "conv weights by term", bytes, pack_conv, &p);
+  } else { /* the recipe would have to name the group */
+    *out_weights = om_gpu_made_constant(b, UINT32_MAX, "groups", bytes, pack_conv, &p);
+  }
+  return NULL;
+}
+
+/* ---- Dispatches ---- */
+
+/* Starts the dispatch that writes the result, with the bias as the chain's first item. */
+static om_gpu_dispatch *add_result(om_gpu_binder *b,
+                                   om_shader shader,
+                                   const conv *c,
+                                   const om_gpu_operand *operands,
+                                   uint32_t operand_count) {
+  const bool has_bias = om_gpu_input(b, 2) != NULL;
+  const om_gpu_operand bias = om_gpu_read(b, 2);
+  const om_gpu_operand result = om_gpu_write(b, 0);
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, shader);
+  if (!d) return NULL;
+  memcpy(d->operands, operands, operand_count * sizeof *operands);
+  d->operands[operand_count] = result;
+  d->operand_count = operand_count + 1;
+  d->has_chain = true;
+  d->chain_value = result.index;
+  d->chain.inner = (uint32_t)om_window_elems(c->w->out);
+  d->chain.channels = (uint32_t)c->shape.out_channels;
+  d->flops = 2 * c->out_elems * c->terms;
+  if (has_bias) {
+    d->chain.items[0] = (om_chain_item){.op = OM_CHAIN_Add, .source = OM_CHAIN_VECTOR};
+    d->chain.item_count = 1;
+    d->chain.operands[0] = bias;
+    d->chain.operand_count = 1;
+  }
+  return d;
+}
+
+static void set_params(om_gpu_dispatch *d, const void *params, size_t bytes) {
+  memcpy(d->params, params, bytes);
+  d->params_bytes = (uint32_t)bytes;
+}
+
+static void set_window_constants(om_gpu_dispatch *d, const om_window *w) {
+  d->constants[0] = (uint32_t)w->kernel[1];
+  d->constants[1] = (uint32_t)w->kernel[2];
+  d->constants[2] = (uint32_t)w->stride[1];
+  d->constants[3] = (uint32_t)w->stride[2];
+  d->constant_count = 4;
+}
+
+static bool is_exact(const om_gpu_binder *b) {
+  return om_gpu_binder_mode(b) == OM_MODE_EXACT;
+}
+
+/* The exact variant stands behind the fast one in each shader's list. */
+static om_shader variant(const om_gpu_binder *b, om_shader fast) {
+  return is_exact(b) ? (om_shader)(fast + 1) : fast;
+}
+
+static const char *bind_depthwise(om_gpu_binder *b, const conv *c) {
+  static const om_shader by_window[2][2] = {
+      {OM_SHADER_CONV_DEPTHWISE_K3S1, OM_SHADER_CONV_DEPTHWISE_K3S2},
+      {OM_SHADER_CONV_DEPTHWISE_K5S1, OM_SHADER_CONV_DEPTHWISE_K5S2},
+  };
+  const om_window *w = c->w;
+  const om_gpu_operand operands[2] = {om_gpu_read(b, 0), om_gpu_read(b, 1)};
+  const uint64_t row_quads = rounded_up((uint64_t)w->out[2], 4);
+  const uint64_t rows = (uint64_t)(w->batch * c->shape.out_channels * w->out[1]);
+  const om_conv_depthwise_params params = {
+      .in_h = (uint32_t)w->in[1],
+      .in_w = (uint32_t)w->in[2],
+      .out_h = (uint32_t)w->out[1],
+      .out_w = (uint32_t)w->out[2],
+      .out_channels = (uint32_t)c->shape.out_channels,
+      .multiplier = c->out_channels,
+      .pad_h = (uint32_t)w->pad_begin[1],
+      .pad_w = (uint32_t)w->pad_begin[2],
+      .dilation_h = (uint32_t)w->dilation[1],
+      .dilation_w = (uint32_t)w->dilation[2],
+      .row_quads = (uint32_t)row_quads,
+      .quads = (uint32_t)(row_quads * rows),
+  };
+  const bool is_plain = w->kernel[1] == w->kernel[2] && w->dilation[1] == 1 &&
+                        w->dilation[2] == 1 && (w->kernel[1] == 3 || w->kernel[1] == 5) &&
+                        w->stride[2] <= 2;
+  const om_shader shader =
+      is_plain ? by_window[w->kernel[1] == 5][w->stride[2] - 1] : OM_SHADER_CONV_DEPTHWISE;
+  om_gpu_dispatch *d = add_result(b, variant(b, shader), c, operands, 2);
+  if (!d) return om_gpu_no_memory;
+  set_params(d, &params, sizeof params);
+  set_window_constants(d, w);
+  om_gpu_spread_groups(b, rounded_up(row_quads * rows, DEPTHWISE_QUADS), d->groups);
+  return NULL;
+}
+
+static const char *bind_point(om_gpu_binder *b, const conv *c, om_gpu_operand weights) {
+  const om_gpu_operand operands[2] = {om_gpu_read(b, 0), weights};
+  const om_conv_point_params params = {
+      .in_channels = c->in_channels,
+      .out_channels = c->out_channels,
+      .pixels = c->pixels,
+      .w_columns = c->columns * 4,
+  };
+  om_gpu_dispatch *d = add_result(b, variant(b, OM_SHADER_CONV_POINT), c, operands, 2);
+  if (!d) return om_gpu_no_memory;
+  set_params(d, &params, sizeof params);
+  d->groups[0] = rounded_up(c->out_channels, POINT_CHANNELS);
+  d->groups[1] = c->pixels;
+  d->groups[2] = c->slices;
+  return NULL;
+}
+
+static om_conv_gemm_params gemm_params(const conv *c) {
+  const om_window *w = c->w;
+  return (om_conv_gemm_params){
+      .in_h = (uint32_t)w->in[1],
+      .in_w = (uint32_t)w->in[2],
+      .out_h = (uint32_t)w->out[1],
+      .out_w = (uint32_t)w->out[2],
+      .in_channels = c->in_channels,
+      .out_channels = c->out_channels,
+      .groups = (uint32_t)c->shape.group,
+      .pad_h = (uint32_t)w->pad_begin[1],
+      .pad_w = (uint32_t)w->pad_begin[2],
+      .dilation_h = (uint32_t)w->dilation[1],
+      .dilation_w = (uint32_t)w->dilation[2],
+      .w_columns = c->columns,
+      .w_rows = c->terms,
+      .kernel_step_h = c->kernel_step[1],
+      .kernel_step_w = c->kernel_step[2],
+      .tap_step_h = (uint32_t)(w->dilation[1] * c->kernel_step[1] / w->stride[1]),
+      .tap_step_w = (uint32_t)(w->dilation[2] * c->kernel_step[2] / w->stride[2]),
+      .splits = rounded_up(c->terms, GROUP_TERMS),
+  };
+}
+
+/* The tiles of conv_gemm.comp, largest first. */
+typedef struct tile {
+  uint32_t channels;
+  uint32_t pixels;
+  om_shader gemm;
+  om_shader pointwise;
+} tile;
+
+static const tile tiles[] = {
+    {64, 64, OM_SHADER_CONV_GEMM_64X64, OM_SHADER_CONV_1X1_64X64},
+    {32, 64, OM_SHADER_CONV_GEMM_32X64, OM_SHADER_CONV_1X1_32X64},
+    {32, 32, OM_SHADER_CONV_GEMM_32X32, OM_SHADER_CONV_1X1_32X32},
+};
+static const tile low_tile = {16, 64, OM_SHADER_CONV_GEMM_16X64, OM_SHADER_CONV_1X1_16X64};
+
+static uint64_t group_count(const conv *c, const tile *t) {
+  return (uint64_t)rounded_up(c->pixels, t->pixels) * rounded_up(c->out_channels, t->channels) *
+         c->slices;
+}
+
+/* The largest tile that still makes work for the whole device. */
+static const tile *choose_tile(const conv *c) {
+  size_t i = 0;
+  if (c->out_channels <= 16) return &low_tile;
+  if (c->out_channels <= 32) i = 1;
+  while (i + 1 < OM_COUNT_OF(tiles) && group_count(c, &tiles[i]) < 2 * ENOUGH_GROUPS) ++i;
+  return &tiles[i];
+}
+
+static const char *set_grid(
+    om_gpu_binder *b, om_gpu_dispatch *d, const conv *c, const tile *t, uint64_t slices) {
+  const uint64_t groups[3] = {
+      rounded_up(c->pixels, t->pixels), rounded_up(c->out_channels, t->channels), slices};
+  for (int i = 0; i < 3; ++i) {
+    if (groups[i] > om_gpu_binder_limits(b)->max_groups[i]) {
+      return om_gpu_reason(b,
+                           "it needs %llu workgroups in one dimension of the grid",
+                           (unsigned long long)groups[i]);
+    }
+    d->groups[i] = (uint32_t)groups[i];
+  }
+  return NULL;
+}
+
+static const char *bind_split(om_gpu_binder *b,
+                              const conv *c,
+                              om_gpu_operand weights,
+                              bool is_pointwise) {
+  const tile *t = &tiles[OM_COUNT_OF(tiles) - 1];
+  const om_conv_gemm_params params = gemm_params(c);
+  const om_conv_sum_params sum = {.elems = (uint32_t)c->out_elems, .splits = params.splits};
+  const om_gpu_operand sums = om_gpu_scratch(b, c->out_elems * params.splits * sizeof(float));
+  const om_gpu_operand x = om_gpu_read(b, 0);
+  om_gpu_dispatch *d = om_gpu_add_dispatch(
+      b, variant(b, is_pointwise ? OM_SHADER_CONV_1X1_SPLIT : OM_SHADER_CONV_GEMM_SPLIT));
+  if (!d) return om_gpu_no_memory;
+  d->operands[0] = x;
+  d->operands[1] = weights;
+  d->operands[2] = sums;
+  d->operand_count = 3;
+  set_params(d, &params, sizeof params);
+  set_window_constants(d, c->w);
+  const char *reason = set_grid(b, d, c, t, (uint64_t)c->slices * params.splits);
+  if (reason) return reason;
+  d = add_result(b, variant(b, OM_SHADER_CONV_SUM), c, &sums, 1);
+  if (!d) return om_gpu_no_memory;
+  set_params(d, &sum, sizeof sum);
+  om_gpu_spread_groups(b, rounded_up(c->out_elems, FLAT_THREADS), d->groups);
+  return NULL;
+}
+
+/* A split costs one more dispatch: it pays where the device is nearly empty and sums are long. */
+static bool wants_split(const om_gpu_binder *b, const conv *c) {
+  const uint32_t splits = rounded_up(c->terms, GROUP_TERMS);
+  return splits >= 3 && group_count(c, &tiles[OM_COUNT_OF(tiles) - 1]) < ENOUGH_GROUPS &&
+         c->out_elems * splits * sizeof(float) <= om_gpu_binder_limits(b)->max_binding_bytes &&
+         c->out_elems * splits <= UINT32_MAX;
+}
+
+static const char *bind_gemm(om_gpu_binder *b, const conv *c, om_gpu_operand weights) {
+  const om_window *w = c->w;
+  const bool is_pointwise = c->taps == 1 && w->stride[1] == 1 && w->stride[2] == 1 &&
+                            w->in[1] == w->out[1] && w->in[2] == w->out[2] &&
+                            w->pad_begin[1] == 0 && w->pad_begin[2] == 0 && c->pixels % 4 == 0;
+  if (wants_split(b, c)) return bind_split(b, c, weights, is_pointwise);
+  const tile *t = choose_tile(c);
+  const om_conv_gemm_params params = gemm_params(c);
+  const om_gpu_operand operands[2] = {om_gpu_read(b, 0), weights};
+  om_gpu_dispatch *d =
+      add_result(b, variant(b, is_pointwise ? t->pointwise : t->gemm), c, operands, 2);
+  if (!d) return om_gpu_no_memory;
+  set_params(d, &params, sizeof params);
+  set_window_constants(d, w);
+  return set_grid(b, d, c, t, c->slices);
+}
+
+static const char *bind_transposed(om_gpu_binder *b, const conv *c, om_gpu_operand weights) {
+  const bool is_low = c->out_channels <= 16;
+  const tile t = {
+      is_low ? 16 : 32, 64, OM_SHADER_CONV_TRANSPOSE_32X64, OM_SHADER_CONV_TRANSPOSE_16X64};
+  const om_conv_gemm_params params = gemm_params(c);
+  const om_gpu_operand operands[2] = {om_gpu_read(b, 0), weights};
+  om_gpu_dispatch *d = add_result(b, variant(b, is_low ? t.pointwise : t.gemm), c, operands, 2);
+  if (!d) return om_gpu_no_memory;
+  set_params(d, &params, sizeof params);
+  set_window_constants(d, c->w);
+  return set_grid(b, d, c, &t, (uint64_t)c->slices * c->phases);
+}
+
+/* Kernel and stride are the same and nothing is padded or left over: no two taps meet. */
+static bool is_shuffle(const conv *c) {
+  const om_window *w = c->w;
+  for (int i = 1; i < OM_WINDOW_AXES; ++i) {
+    if (w->kernel[i] != w->stride[i] || w->dilation[i] != 1 || w->pad_begin[i] != 0 ||
+        w->out[i] != w->in[i] * w->stride[i]) {
+      return false;
+    }
+  }
+  /* Rows of the tile are dealt out in runs of the stride; weights and planes are whole vec4. */
+  return c->shape.group == 1 && 16 % w->stride[2] == 0 && w->in[1] * w->in[2] % 4 == 0 &&
+         (uint64_t)c->out_channels * c->phases % 4 == 0;
+}
+
+/* The weights [C, M, kernel] are a matrix of terms by (channel, phase) as they are. */
+static const char *bind_shuffle(om_gpu_binder *b, const conv *c) {
+  static const tile shuffle_tiles[] = {
+      {64, 64, OM_SHADER_CONV_SHUFFLE_64X64, OM_SHADER_CONV_SHUFFLE_64X64},
+      {32, 64, OM_SHADER_CONV_SHUFFLE_32X64, OM_SHADER_CONV_SHUFFLE_32X64},
+      {16, 64, OM_SHADER_CONV_SHUFFLE_16X64, OM_SHADER_CONV_SHUFFLE_16X64},
+  };
+  conv as_1x1 = *c;
+  as_1x1.out_channels = c->out_channels * c->phases;
+  as_1x1.pixels = (uint32_t)(c->w->in[1] * c->w->in[2]);
+  size_t i = as_1x1.out_channels <= 16 ? 2 : as_1x1.out_channels <= 32 ? 1 : 0;
+  while (i + 1 < OM_COUNT_OF(shuffle_tiles) &&
+         group_count(&as_1x1, &shuffle_tiles[i]) < 2 * ENOUGH_GROUPS) {
+    ++i;
+  }
+  om_conv_gemm_params params = gemm_params(c);
+  params.w_columns = as_1x1.out_channels / 4;
+  params.w_rows = c->in_channels;
+  const om_gpu_operand operands[2] = {om_gpu_read(b, 0), om_gpu_read(b, 1)};
+  om_gpu_dispatch *d = add_result(b, variant(b, shuffle_tiles[i].gemm), c, operands, 2);
+  if (!d) return om_gpu_no_memory;
+  set_params(d, &params, sizeof params);
+  set_window_constants(d, c->w);
+  return set_grid(b, d, &as_1x1, &shuffle_tiles[i], c->slices);
+}
+
+static const char *bind(om_gpu_binder *b) {
+  conv c;
+  om_gpu_operand weights = {.kind = OM_GPU_NOTHING};
+  const char *reason = describe(b, &c);
+  if (reason) return reason;
+  if (!c.shape.is_transposed && c.in_channels == 1) return bind_depthwise(b, &c);
+  if (c.shape.is_transposed && is_shuffle(&c)) return bind_shuffle(b, &c);
+  reason = packed_weights(b, &c, &weights);
+  if (reason) return reason;
+  if (c.shape.is_transposed) return bind_transposed(b, &c, weights);
+  const bool is_1x1 = c.taps == 1 && c.w->pad_begin[1] == 0 && c.w->pad_begin[2] == 0 &&
+                      c.w->in[1] == c.w->out[1] && c.w->in[2] == c.w->out[2];
+  const bool fits_point = c.slices <= om_gpu_binder_limits(b)->max_groups[2];
+  if (is_1x1 && c.shape.group == 1 && c.pixels <= POINT_PIXELS && fits_point) {
+    return bind_point(b, &c, weights);
+  }
+  return bind_gemm(b, &c, weights);
+}
+
+#define OM_GPU_CONV_ENTRY(name)           \
+  {.domain = "",                          \
+   .type = name,                          \
+   .dtypes = OM_DT(OM_DTYPE_F32),         \
+   .has_exact = true,                     \
+   .primitives = OM_PRIMITIVE_ARITHMETIC, \
+   .check = check,                        \
+   .bind = bind}
+
+extern const om_gpu_op om_gpu_ops_conv[];
+const om_gpu_op om_gpu_ops_conv[] = {
+    OM_GPU_CONV_ENTRY("Conv"),
+    OM_GPU_CONV_ENTRY("ConvTranspose"),
+    {.type = NULL},
+};
