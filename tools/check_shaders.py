@@ -26,7 +26,8 @@ def main():
             failed += 1
         for name in names:
             key = name.upper()
-            if key not in used and not any(p.fullmatch(key) for p in pasted):
+            # A binder that picks the fast kernel takes the exact one on the next line in exact mode.
+            if key.removesuffix("_EXACT") not in used and key not in used and not any(p.fullmatch(key) for p in pasted):
                 print(f"{path.relative_to(ROOT)}: nothing in src/gpu names OM_SHADER_{key}")
                 failed += 1
     return 1 if failed else 0

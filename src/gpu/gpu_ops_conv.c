@@ -7,6 +7,7 @@
  *     everything else                      conv_gemm (1x1 with planes of whole vec4: conv_1x1)
  *       few workgroups and a long sum      its split form, and conv_sum
  *     ConvTranspose                        conv_transpose
+ *       its kernel as large as its stride  conv_shuffle
  *
  * The bias is the first item of the chain, so whatever follows elementwise joins the same pass.
  * Tile sizes and splits do not change the bits (docs/exact.md).
@@ -453,12 +454,53 @@ static const char *bind_transposed(om_gpu_binder *b, const conv *c, om_gpu_opera
   return set_grid(b, d, c, &t, (uint64_t)c->slices * c->phases);
 }
 
+/* Kernel and stride are the same and nothing is padded or left over: no two taps meet. */
+static bool is_shuffle(const conv *c) {
+  const om_window *w = c->w;
+  for (int i = 1; i < OM_WINDOW_AXES; ++i) {
+    if (w->kernel[i] != w->stride[i] || w->dilation[i] != 1 || w->pad_begin[i] != 0 ||
+        w->out[i] != w->in[i] * w->stride[i]) {
+      return false;
+    }
+  }
+  /* Rows of the tile are dealt out in runs of the stride; weights and planes are whole vec4. */
+  return c->shape.group == 1 && 16 % w->stride[2] == 0 && w->in[1] * w->in[2] % 4 == 0 &&
+         (uint64_t)c->out_channels * c->phases % 4 == 0;
+}
+
+/* The weights [C, M, kernel] are a matrix of terms by (channel, phase) as they are. */
+static const char *bind_shuffle(om_gpu_binder *b, const conv *c) {
+  static const tile shuffle_tiles[] = {
+      {64, 64, OM_SHADER_CONV_SHUFFLE_64X64, OM_SHADER_CONV_SHUFFLE_64X64},
+      {32, 64, OM_SHADER_CONV_SHUFFLE_32X64, OM_SHADER_CONV_SHUFFLE_32X64},
+      {16, 64, OM_SHADER_CONV_SHUFFLE_16X64, OM_SHADER_CONV_SHUFFLE_16X64},
+  };
+  conv as_1x1 = *c;
+  as_1x1.out_channels = c->out_channels * c->phases;
+  as_1x1.pixels = (uint32_t)(c->w->in[1] * c->w->in[2]);
+  size_t i = as_1x1.out_channels <= 16 ? 2 : as_1x1.out_channels <= 32 ? 1 : 0;
+  while (i + 1 < OM_COUNT_OF(shuffle_tiles) &&
+         group_count(&as_1x1, &shuffle_tiles[i]) < 2 * ENOUGH_GROUPS) {
+    ++i;
+  }
+  om_conv_gemm_params params = gemm_params(c);
+  params.w_columns = as_1x1.out_channels / 4;
+  params.w_rows = c->in_channels;
+  const om_gpu_operand operands[2] = {om_gpu_read(b, 0), om_gpu_read(b, 1)};
+  om_gpu_dispatch *d = add_result(b, variant(b, shuffle_tiles[i].gemm), c, operands, 2);
+  if (!d) return om_gpu_no_memory;
+  set_params(d, &params, sizeof params);
+  set_window_constants(d, c->w);
+  return set_grid(b, d, &as_1x1, &shuffle_tiles[i], c->slices);
+}
+
 static const char *bind(om_gpu_binder *b) {
   conv c;
   om_gpu_operand weights = {.kind = OM_GPU_NOTHING};
   const char *reason = describe(b, &c);
   if (reason) return reason;
   if (!c.shape.is_transposed && c.in_channels == 1) return bind_depthwise(b, &c);
+  if (c.shape.is_transposed && is_shuffle(&c)) return bind_shuffle(b, &c);
   reason = packed_weights(b, &c, &weights);
   if (reason) return reason;
   if (c.shape.is_transposed) return bind_transposed(b, &c, weights);

@@ -20,6 +20,12 @@ typedef struct om_batch_norm_params {
   float epsilon;
 } om_batch_norm_params;
 
+/* InstanceNormalization, GroupNormalization: the rows, and how scale and bias lie against them. */
+void om_channel_norm_rows(const om_norm_params *params,
+                          const om_tensor *input,
+                          om_rows *out_rows,
+                          om_norm_place *out_place);
+
 /* LayerNormalization, RMSNormalization: how scale and bias lie against a row of the axes from
  * `axis` on. False: not one run of its dimensions. */
 bool om_layer_norm_place(const om_tensor *input,

@@ -222,26 +222,31 @@ static om_status run_last_axes(om_ctx *ctx, const om_op_call *call) {
 }
 
 /* The groups of channels become an axis of their own. */
-static om_status run_channels(om_ctx *ctx, const om_op_call *call) {
-  const om_norm_params *params = call->params;
-  const om_tensor *in = call->inputs[0];
-  om_norm_job job = job_of(call);
-  size_t channels = (size_t)in->dims[1];
+void om_channel_norm_rows(const om_norm_params *params,
+                          const om_tensor *input,
+                          om_rows *out_rows,
+                          om_norm_place *out_place) {
+  size_t channels = (size_t)input->dims[1];
   bool has_groups = params->group_count > 0;
   size_t groups = has_groups ? (size_t)params->group_count : channels;
-  size_t space = om_rule_product(in->dims, 2, in->rank);
+  size_t space = om_rule_product(input->dims, 2, input->rank);
   size_t group_channels = groups == 0 ? 1 : channels / groups;
-  om_tensor grouped = {.dtype = in->dtype, .rank = 3};
-  om_rows rows;
-  grouped.dims[0] = in->dims[0];
+  bool is_by_channel = has_groups && !params->scale_is_grouped;
+  om_tensor grouped = {.dtype = input->dtype, .rank = 3};
+  grouped.dims[0] = input->dims[0];
   grouped.dims[1] = (int64_t)groups;
   grouped.dims[2] = (int64_t)(group_channels * space);
-  job.place.row_period = groups == 0 ? 1 : groups;
-  bool is_by_channel = has_groups && !params->scale_is_grouped;
-  job.place.row_step = is_by_channel ? group_channels : 1;
-  job.place.inner = space == 0 ? 1 : space;
-  job.place.period = is_by_channel ? group_channels : 1;
-  om_rows_init(&rows, &grouped, 1u << 2);
+  out_place->row_period = groups == 0 ? 1 : groups;
+  out_place->row_step = is_by_channel ? group_channels : 1;
+  out_place->inner = space == 0 ? 1 : space;
+  out_place->period = is_by_channel && group_channels > 0 ? group_channels : 1;
+  om_rows_init(out_rows, &grouped, 1u << 2);
+}
+
+static om_status run_channels(om_ctx *ctx, const om_op_call *call) {
+  om_norm_job job = job_of(call);
+  om_rows rows;
+  om_channel_norm_rows(call->params, call->inputs[0], &rows, &job.place);
   om_norm_run(ctx, &rows, &job);
   return OM_OK;
 }

@@ -56,7 +56,7 @@ void om_rewriter_deinit(om_ctx *ctx, om_rewriter *rw);
 /* ---- For the rewrites ---- */
 
 /* Marks a node for removal and notes why; the reason is formatted into the graph's pool. */
-om_status om_rewriter_drop(om_ctx *ctx, om_rewriter *rw, om_node_id node, const char *fmt, ...)
+om_status om_rewriter_drop(om_ctx *ctx, om_rewriter *rw, om_node_id id, const char *fmt, ...)
     OM_PRINTF(4, 5);
 
 /* Drops every node of which nothing is read. */
@@ -90,7 +90,7 @@ om_status om_rewriter_set_inputs(
 
 /* Lets the node write the value `to` in place of its output `from`. */
 om_status om_rewriter_set_output(
-    om_ctx *ctx, om_rewriter *rw, om_node_id node, om_value_id from, om_value_id to);
+    om_ctx *ctx, om_rewriter *rw, om_node_id id, om_value_id from, om_value_id to);
 
 /* What a node becomes; everything is copied. */
 typedef struct om_rewritten_node {

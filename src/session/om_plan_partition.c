@@ -101,8 +101,8 @@ static void find_outside_reads(const om_plan *plan, bool *is_read_outside) {
     for (uint32_t i = 0; i < step->input_count; ++i) {
       uint32_t value = step->inputs[i];
       if (value == (uint32_t)OM_PLAN_NO_VALUE || plan->maker[value] == OM_NO_ITEM) continue;
-      if (plan->steps[plan->maker[value]].item != plan->steps[s].item)
-        is_read_outside[value] = true;
+      const om_step *maker = &plan->steps[plan->maker[value]];
+      if (maker->item != plan->steps[s].item) is_read_outside[value] = true;
     }
   }
   for (size_t i = 0; i < plan->source.graph->output_count; ++i) {

@@ -190,15 +190,19 @@ static om_plan *find_plan(om_session *session) {
   return NULL;
 }
 
-/* Makes room for one more plan. */
-static void drop_oldest_plan(om_ctx *ctx, om_session *session) {
-  size_t oldest = 0;
-  if (session->plan_count < OM_MAX_PLANS) return;
-  for (size_t i = 1; i < session->plan_count; ++i) {
-    if (session->plans[i]->last_use < session->plans[oldest]->last_use) oldest = i;
+/* The place for one more plan: a free one, or the least recently used one's. */
+static size_t free_place(om_ctx *ctx, om_session *session) {
+  uint64_t least = UINT64_MAX;
+  size_t place = 0;
+  if (session->plan_count < OM_MAX_PLANS) return session->plan_count++;
+  for (size_t i = 0; i < OM_MAX_PLANS; ++i) {
+    const om_plan *plan = session->plans[i];
+    if (!plan || plan->last_use >= least) continue;
+    least = plan->last_use;
+    place = i;
   }
-  om_plan_destroy(ctx, session->plans[oldest]);
-  session->plans[oldest] = session->plans[--session->plan_count];
+  om_plan_destroy(ctx, session->plans[place]);
+  return place;
 }
 
 om_status om_session_get_plan(om_ctx *ctx, om_session *session, om_plan **out_plan) {
@@ -208,8 +212,7 @@ om_status om_session_get_plan(om_ctx *ctx, om_session *session, om_plan **out_pl
     om_status st = om_plan_create(ctx, &session->source, session->bound, &plan);
     om_flush_subnormals_end(state);
     if (st != OM_OK) return st;
-    drop_oldest_plan(ctx, session);
-    session->plans[session->plan_count++] = plan;
+    session->plans[free_place(ctx, session)] = plan;
     session->plans_built += 1;
   }
   plan->last_use = ++session->clock;

@@ -83,9 +83,9 @@ static bool is_safe_target(const om_session *session,
     if (do_overlap(target, need, input->data, om_tensor_need(input))) return false;
   }
   for (size_t i = 0; i < output_count; ++i) {
-    if (i == index || !outputs[i].tensor.data) continue;
-    if (do_overlap(target, need, outputs[i].tensor.data, outputs[i].tensor.data_bytes))
-      return false;
+    const om_tensor *other = &outputs[i].tensor;
+    if (i == index || !other->data) continue;
+    if (do_overlap(target, need, other->data, other->data_bytes)) return false;
   }
   return true;
 }
@@ -132,6 +132,7 @@ static om_status ensure_buffer(om_ctx *ctx, om_dynamic_buffer *buffer, size_t by
 static om_status settle_dynamic(om_ctx *ctx, om_plan *plan, om_step *step) {
   const om_op_call *call = &step->call;
   OM_TRY(om_call_infer(ctx, call));
+  OM_TRY(om_call_check_declared(ctx, call, plan->source.graph));
   if (om_call_is_open(call)) {
     return OM_FAIL(ctx,
                    OM_E_INTERNAL,
@@ -165,8 +166,9 @@ static om_status run_region(om_ctx *ctx, om_plan *plan, size_t index) {
   const void **reads = plan->region_reads[index];
   void **writes = plan->region_writes[index];
   for (size_t i = 0; i < region->read_count; ++i) reads[i] = plan->tensors[region->reads[i]].data;
-  for (size_t i = 0; i < region->write_count; ++i)
+  for (size_t i = 0; i < region->write_count; ++i) {
     writes[i] = plan->tensors[region->writes[i]].data;
+  }
   return plan->source.provider->run(ctx, plan->provider_plan, index, reads, writes);
 }
 

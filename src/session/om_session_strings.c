@@ -36,8 +36,8 @@ om_status om_session_keep_strings(om_ctx *ctx,
   if (!block) return OM_E_OUT_OF_MEMORY;
   char *target = block;
   for (size_t i = 0; i < output_count; ++i) {
-    if (outputs[i].tensor.dtype == OM_DTYPE_STRING)
-      target = move_strings(&outputs[i].tensor, target);
+    om_tensor *tensor = &outputs[i].tensor;
+    if (tensor->dtype == OM_DTYPE_STRING) target = move_strings(tensor, target);
   }
   om_delete(ctx, session->strings);
   session->strings = block;

@@ -8,7 +8,7 @@
 #ifndef OM_FOLDER_H
 #define OM_FOLDER_H
 
-#include "harness/om_compare.h"
+#include "harness/om_test_compare.h"
 #include "onnx/om_file_map.h"
 
 enum { OM_FOLDER_SETS = 8 };

@@ -50,7 +50,7 @@
 #define OM_TEST_H
 
 #include "graph/om_graph.h"
-#include "harness/om_compare.h"
+#include "harness/om_test_compare.h"
 
 enum { OM_CASE_INPUTS = 8, OM_CASE_OUTPUTS = 8 };
 

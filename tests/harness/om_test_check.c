@@ -125,7 +125,7 @@ static om_status check_close(om_ctx *ctx, const value_check *check) {
     const double rounded = om_dtype_round(check->tensor->dtype, check->expected[i]);
     if (!isfinite(rounded)) check->expected[i] = rounded;
   }
-  const om_comparison found = om_compare(check->actual, check->expected, check->count);
+  const om_test_comparison found = om_test_compare(check->actual, check->expected, check->count);
   if (!found.specials_match) return fail_at(ctx, check, found.special, "NaN and infinity");
   const double error = by_elem ? found.elem_error : found.scaled_error;
   if (error <= limit) return OM_OK;

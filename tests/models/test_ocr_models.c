@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "harness/om_compare.h"
 #include "harness/om_test_case.h"
+#include "harness/om_test_compare.h"
 #include "onemodel/gpu.h"
 
 #define DETECTOR   "ch_PP-OCRv4_det_infer.onnx"
@@ -155,7 +155,7 @@ static void check_error(const model_case *test_case, const om_tensor *result) {
     a[i] = om_tensor_value(result, i);
     b[i] = om_tensor_value(&expected, i);
   }
-  const om_comparison found = om_compare(a, b, count);
+  const om_test_comparison found = om_test_compare(a, b, count);
   free(a);
   free(b);
   free(expected.data);

@@ -16,6 +16,7 @@
 //! kernel conv_depthwise_k5s2_exact  OM_EXACT=1 K=5 S=2
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #define OM_CHAIN
 #define CHAIN_BASE 4
 #define CHAIN_BINDING 3
@@ -52,12 +53,12 @@ float load(uint row, bool is_row_inside, int x) {
 
 vec4 window_sums(uint plane, uint w, int y, int x) {
   OM_PRECISE vec4 sum = vec4(0.0);
-  for (int ky = 0; ky < K; ++ky) {
+  [[unroll]] for (int ky = 0; ky < K; ++ky) {
     bool is_inside = uint(y + ky) < P.in_h;
     uint row = plane + uint(y + ky) * P.in_w;
     float v[SPAN];
-    for (int i = 0; i < SPAN; ++i) v[i] = load(row, is_inside, x + i);
-    for (int kx = 0; kx < K; ++kx) {
+    [[unroll]] for (int i = 0; i < SPAN; ++i) v[i] = load(row, is_inside, x + i);
+    [[unroll]] for (int kx = 0; kx < K; ++kx) {
       vec4 taps = vec4(v[kx], v[kx + S], v[kx + 2 * S], v[kx + 3 * S]);
       MULTIPLY(sum, taps, weights[w + uint(ky * K + kx)])
     }

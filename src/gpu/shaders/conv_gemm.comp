@@ -12,7 +12,9 @@
 // bits. Fast variants use a fused chain for each block and add the blocks.
 //
 // A ConvTranspose is a product for each phase (the result's position modulo the stride) with the
-// taps that fall on input elements there.
+// taps that fall on input elements there. Where the kernel is as large as the stride and nothing is
+// padded, every phase reads the same pixels: the conv_shuffle variants make all phases of a channel
+// as if they were channels of a 1x1 Conv, and put them in their places at the end.
 //
 //! kernel conv_gemm_64x64              OM_EXACT=0 BM=64 BN=64
 //! kernel conv_gemm_64x64_exact        OM_EXACT=1 BM=64 BN=64
@@ -34,12 +36,19 @@
 //! kernel conv_1x1_16x64_exact         OM_EXACT=1 BM=16 BN=64 POINTWISE=1
 //! kernel conv_1x1_split               OM_EXACT=0 BM=32 BN=32 POINTWISE=1 SPLIT=1
 //! kernel conv_1x1_split_exact         OM_EXACT=1 BM=32 BN=32 POINTWISE=1 SPLIT=1
+//! kernel conv_shuffle_64x64           OM_EXACT=0 BM=64 BN=64 POINTWISE=1 SHUFFLE=1
+//! kernel conv_shuffle_64x64_exact     OM_EXACT=1 BM=64 BN=64 POINTWISE=1 SHUFFLE=1
+//! kernel conv_shuffle_32x64           OM_EXACT=0 BM=32 BN=64 POINTWISE=1 SHUFFLE=1
+//! kernel conv_shuffle_32x64_exact     OM_EXACT=1 BM=32 BN=64 POINTWISE=1 SHUFFLE=1
+//! kernel conv_shuffle_16x64           OM_EXACT=0 BM=16 BN=64 POINTWISE=1 SHUFFLE=1
+//! kernel conv_shuffle_16x64_exact     OM_EXACT=1 BM=16 BN=64 POINTWISE=1 SHUFFLE=1
 //! kernel conv_transpose_32x64         OM_EXACT=0 BM=32 BN=64 TRANSPOSED=1
 //! kernel conv_transpose_32x64_exact   OM_EXACT=1 BM=32 BN=64 TRANSPOSED=1
 //! kernel conv_transpose_16x64         OM_EXACT=0 BM=16 BN=64 TRANSPOSED=1
 //! kernel conv_transpose_16x64_exact   OM_EXACT=1 BM=16 BN=64 TRANSPOSED=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #ifndef SPLIT
 #  define OM_CHAIN
 #  define CHAIN_BASE 4
@@ -130,14 +139,24 @@ void locate(uint slice) {
   pixel_count = (P.out_h + stride_h - 1u - phase_y) / stride_h * pixel_width;
   weights_base = (group * phases + phase) * P.w_rows * P.w_columns;
 #else
+#ifdef SHUFFLE
+  taps_h = 1u;
+  taps_w = 1u;
+#else
   taps_h = KERNEL_H;
   taps_w = KERNEL_W;
+#endif
   tap_y = -int(P.pad_h);
   tap_x = -int(P.pad_w);
   tap_step_y = int(P.dilation_h);
   tap_step_x = int(P.dilation_w);
+#ifdef SHUFFLE
+  pixel_width = P.in_w;
+  pixel_count = P.in_h * P.in_w;
+#else
   pixel_width = P.out_w;
   pixel_count = P.out_h * P.out_w;
+#endif
   weights_base = group * P.w_rows * P.w_columns;
 #endif
   terms = P.in_channels * taps_h * taps_w;
@@ -196,7 +215,7 @@ void pixel_positions(uint pixel, out ivec4 y, out ivec4 x) {
 #endif
   y = ivec4(0x3fffffff);
   x = ivec4(0);
-  for (uint i = 0u; i < 4u; ++i) {
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) {
     if (pixel + i < pixel_count) {
       uint row = (pixel + i) / pixel_width;
       y[i] = int(row * step_h);
@@ -224,11 +243,32 @@ void store(uint slice, uint first_channel, uint first_pixel, uint thread, uint s
   uint plane = P.out_h * P.out_w;
   for (uint i = 0u; i < 16u; ++i) {
     uint at = i * uint(THREADS) + thread;
+#ifdef SHUFFLE
+    // Neighbours in a row of the result are phases of one pixel.
+    uint stride_h = STRIDE_H;
+    uint stride_w = STRIDE_W;
+    uint phases = stride_h * stride_w;
+    uint row_elems = uint(BN) * stride_w;
+    uint packed_row = at / row_elems;
+    uint in_row = at - packed_row * row_elems;
+    uint packed_channel = first_channel + packed_row * stride_w + in_row % stride_w;
+    uint channel = packed_channel / phases;
+    uint pixel = first_pixel + in_row / stride_w;
+    uint source = (packed_channel - first_channel) * uint(BN) + pixel - first_pixel;
+#else
     uint channel = first_channel + at / uint(BN);
     uint pixel = first_pixel + at % uint(BN);
+    uint source = at;
+#endif
     if (channel < P.out_channels && pixel < pixel_count) {
       uint element = (slice * P.out_channels + channel) * plane;
-#ifdef TRANSPOSED
+#if defined(SHUFFLE)
+      uint phase = packed_channel - channel * phases;
+      uint phase_row = phase / stride_w;
+      uint row = pixel / pixel_width;
+      element += (row * stride_h + phase_row) * P.out_w + (pixel - row * pixel_width) * stride_w +
+                 phase - phase_row * stride_w;
+#elif defined(TRANSPOSED)
       uint stride_h = STRIDE_H;
       uint stride_w = STRIDE_W;
       uint row = pixel / pixel_width;
@@ -236,7 +276,7 @@ void store(uint slice, uint first_channel, uint first_pixel, uint thread, uint s
 #else
       element += pixel;
 #endif
-      float value = tile[at >> 2u][at & 3u];
+      float value = tile[source >> 2u][source & 3u];
 #ifdef SPLIT
       output_data[split * (gl_NumWorkGroups.z / P.splits * P.out_channels * plane) + element] = value;
 #else
@@ -282,10 +322,10 @@ void main() {
 #endif
   vec4 next_a[A_ROWS];
   vec4 next_b[B_ROWS];
-  for (uint i = 0u; i < uint(A_ROWS); ++i) {
+  [[unroll]] for (uint i = 0u; i < uint(A_ROWS); ++i) {
     next_a[i] = load_weights(first_term + a_row + i * uint(B_COLUMNS), first_channel / 4u + a_column);
   }
-  for (uint i = 0u; i < uint(B_ROWS); ++i) {
+  [[unroll]] for (uint i = 0u; i < uint(B_ROWS); ++i) {
     next_b[i] = load_pixels(first_term + row + i * uint(A_COLUMNS), b_pixel, y, x);
   }
 
@@ -307,19 +347,19 @@ void main() {
 #endif
   for (uint block = 0u; block < block_count; ++block) {
     uint first = first_term + block * uint(BK);
-    for (uint i = 0u; i < uint(A_ROWS); ++i) {
+    [[unroll]] for (uint i = 0u; i < uint(A_ROWS); ++i) {
       tile[(a_row + i * uint(B_COLUMNS)) * uint(A_COLUMNS) + a_column] = next_a[i];
     }
-    for (uint i = 0u; i < uint(B_ROWS); ++i) {
+    [[unroll]] for (uint i = 0u; i < uint(B_ROWS); ++i) {
       tile[uint(TILE_B) + (row + i * uint(A_COLUMNS)) * uint(B_COLUMNS) + column] = next_b[i];
     }
     barrier();
     uint following = first + uint(BK);
     if (following < last_term) {
-      for (uint i = 0u; i < uint(A_ROWS); ++i) {
+      [[unroll]] for (uint i = 0u; i < uint(A_ROWS); ++i) {
         next_a[i] = load_weights(following + a_row + i * uint(B_COLUMNS), first_channel / 4u + a_column);
       }
-      for (uint i = 0u; i < uint(B_ROWS); ++i) {
+      [[unroll]] for (uint i = 0u; i < uint(B_ROWS); ++i) {
         next_b[i] = load_pixels(following + row + i * uint(A_COLUMNS), b_pixel, y, x);
       }
     }
@@ -328,7 +368,16 @@ void main() {
     OM_PRECISE vec4 block_2 = vec4(0.0);
     OM_PRECISE vec4 block_3 = vec4(0.0);
     if (following <= last_term) {
-      for (uint k = 0u; k < uint(BK); ++k) TERM(k)
+      for (uint k = 0u; k < uint(BK); k += 8u) {
+        TERM(k)
+        TERM(k + 1u)
+        TERM(k + 2u)
+        TERM(k + 3u)
+        TERM(k + 4u)
+        TERM(k + 5u)
+        TERM(k + 6u)
+        TERM(k + 7u)
+      }
     } else if (first < last_term) {
       for (uint k = 0u; k < last_term - first; ++k) TERM(k)
     }

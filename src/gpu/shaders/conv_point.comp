@@ -7,6 +7,7 @@
 //! kernel conv_point_exact  OM_EXACT=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #define OM_CHAIN
 #define CHAIN_BASE 0
 #define CHAIN_BINDING 3
@@ -25,18 +26,29 @@ layout(set = 0, binding = 2, std430) writeonly buffer Output { float output_data
 
 shared float block_sums[BLOCKS * CHANNELS];
 
-// The chain over one block of terms, which may lie past the end.
+#if OM_EXACT
+#define MULTIPLY(sum, a, b) sum = sum + (a) * (b);
+#else
+#define MULTIPLY(sum, a, b) sum = fma(a, b, sum);
+#endif
+
+// The chain over one block of terms, which may lie past the end. Eight terms are fetched at a
+// time: one by one they would wait for memory in turn.
 float block_sum(uint first, uint input_base, uint channel) {
   OM_PRECISE float sum = 0.0;
   uint end = min(first + uint(BLOCK_TERMS), P.in_channels);
-  for (uint k = first; k < end; ++k) {
-    float x = input_data[input_base + k * P.pixels];
-    float w = weights[k * P.w_columns + channel];
-#if OM_EXACT
-    sum = sum + x * w;
-#else
-    sum = fma(x, w, sum);
-#endif
+  uint k = first;
+  for (; k + 8u <= end; k += 8u) {
+    float x[8];
+    float w[8];
+    [[unroll]] for (uint i = 0u; i < 8u; ++i) {
+      x[i] = input_data[input_base + (k + i) * P.pixels];
+      w[i] = weights[(k + i) * P.w_columns + channel];
+    }
+    [[unroll]] for (uint i = 0u; i < 8u; ++i) MULTIPLY(sum, x[i], w[i])
+  }
+  for (; k < end; ++k) {
+    MULTIPLY(sum, input_data[input_base + k * P.pixels], weights[k * P.w_columns + channel])
   }
   return sum;
 }

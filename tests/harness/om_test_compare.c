@@ -1,5 +1,5 @@
 /* Comparing tensors, and elements as numbers whatever their type. */
-#include "harness/om_compare.h"
+#include "harness/om_test_compare.h"
 
 #include <float.h>
 #include <math.h>
@@ -11,8 +11,8 @@ bool om_dtype_is_float(om_dtype dtype) {
          dtype == OM_DTYPE_BF16;
 }
 
-om_comparison om_compare(const double *actual, const double *expected, size_t count) {
-  om_comparison result = {.specials_match = true};
+om_test_comparison om_test_compare(const double *actual, const double *expected, size_t count) {
+  om_test_comparison result = {.specials_match = true};
   double largest = 0, largest_error = 0;
   for (size_t i = 0; i < count; ++i) {
     const double a = actual[i], b = expected[i];

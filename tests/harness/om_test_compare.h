@@ -1,19 +1,19 @@
 /* Comparing tensors: bits for integers and for exact mode, scaled error for floats. */
-#ifndef OM_COMPARE_H
-#define OM_COMPARE_H
+#ifndef OM_TEST_COMPARE_H
+#define OM_TEST_COMPARE_H
 
 #include "base/om_base.h"
 
-typedef struct om_comparison {
+typedef struct om_test_comparison {
   double scaled_error; /* max|a-b| / max|b| over the finite elements of b; max|a| where b is 0 */
   double elem_error;   /* max of |a-b| / |b|, elements with b = 0 must be 0 */
   size_t worst;        /* the element with the largest |a-b| */
   size_t elem_worst;   /* the element with the largest |a-b| / |b| */
   bool specials_match; /* NaN at the same places, infinities with the same signs */
   size_t special;      /* where not: the first such element */
-} om_comparison;
+} om_test_comparison;
 
-om_comparison om_compare(const double *actual, const double *expected, size_t count);
+om_test_comparison om_test_compare(const double *actual, const double *expected, size_t count);
 
 /* The element as a number; 0 for strings and types without a value of their own. */
 double om_tensor_value(const om_tensor *tensor, size_t index);

@@ -1,0 +1,146 @@
+/* Normalisations of float32: rows that stand one after the other. BatchNormalization is a chain:
+ * times a factor a channel, plus a shift a channel, both made here from its constants. */
+#include "abi/layernorm_params.h"
+#include "base/om_thread.h"
+#include "gpu/om_gpu_rows.h"
+#include "gpu/om_gpu_state.h"
+#include "ops/op_elementwise.h"
+#include "ops/op_norm.h"
+
+static const char *check_f32(om_gpu_binder *b, uint32_t input) {
+  const om_tensor *tensor = om_gpu_input(b, input);
+  if (!tensor || tensor->dtype == OM_DTYPE_F32) return NULL;
+  return om_gpu_reason(b, "its input %u is %s", input, om_dtype_name(tensor->dtype));
+}
+
+/* Rows of `row_elems` neighbours; inputs: data, scale, bias (may be absent). */
+static const char *bind_rows(om_gpu_binder *b, const om_rows *rows, const om_norm_place *place) {
+  const om_norm_params *params = om_gpu_binder_node(b)->params;
+  bool has_bias = om_gpu_input(b, 2) != NULL;
+  om_gpu_rows fields;
+  const char *reason = om_gpu_rows_from(rows, &fields);
+  if (!reason) reason = check_f32(b, 1);
+  if (!reason) reason = check_f32(b, 2);
+  if (reason) return reason;
+
+  bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
+  om_gpu_operand from = om_gpu_read(b, 0);
+  om_gpu_operand scale = om_gpu_read(b, 1);
+  om_gpu_operand bias = {.kind = OM_GPU_NOTHING};
+  if (has_bias) bias = om_gpu_read(b, 2);
+  om_gpu_operand to = om_gpu_write(b, 0);
+  om_gpu_dispatch *d =
+      om_gpu_add_dispatch(b, is_exact ? OM_SHADER_LAYERNORM_EXACT : OM_SHADER_LAYERNORM);
+  if (!d) return om_gpu_no_memory;
+  om_layernorm_kernel_params block = {.count = (float)rows->row_elems,
+                                      .epsilon = params->epsilon,
+                                      .place_row_period = (uint32_t)place->row_period,
+                                      .place_row_step = (uint32_t)place->row_step,
+                                      .place_inner = (uint32_t)place->inner,
+                                      .place_period = (uint32_t)place->period};
+  memcpy(&block, &fields, sizeof fields);
+  memcpy(d->params, &block, sizeof block);
+  d->params_bytes = sizeof block;
+  d->constants[0] = params->kind == OM_NORM_DEVIATION;
+  d->constants[1] = has_bias;
+  d->constant_count = 2;
+  d->operands[0] = from;
+  d->operands[1] = scale;
+  d->operands[2] = bias;
+  d->operands[3] = to;
+  d->operand_count = 4;
+  d->has_chain = true;
+  d->chain_value = to.index;
+  d->chain.inner = d->chain.channels = 1;
+  om_gpu_rows_spread(b, &fields, d);
+  return NULL;
+}
+
+static const char *bind_last_axes(om_gpu_binder *b) {
+  const om_norm_params *params = om_gpu_binder_node(b)->params;
+  const om_tensor *in = om_gpu_input(b, 0);
+  om_norm_place place;
+  om_rows rows;
+  uint32_t axis = 0;
+  b->status = om_rule_axis(b->ctx, params->axis, in->rank, &axis);
+  if (b->status != OM_OK) return "its axis does not fit";
+  if (om_gpu_output(b, 1) || om_gpu_output(b, 2)) return "its mean or deviation is read";
+  if (!om_layer_norm_place(in, axis, om_gpu_input(b, 1), &place)) return "its scale does not fit";
+  om_rows_init(&rows, in, ((1u << in->rank) - 1) & ~((1u << axis) - 1));
+  return bind_rows(b, &rows, &place);
+}
+
+static const char *bind_channels(om_gpu_binder *b) {
+  om_rows rows;
+  om_norm_place place;
+  om_channel_norm_rows(om_gpu_binder_node(b)->params, om_gpu_input(b, 0), &rows, &place);
+  return bind_rows(b, &rows, &place);
+}
+
+/* ---- BatchNormalization ---- */
+
+typedef struct om_batch_norm_fill {
+  om_batch_norm_job job;
+  bool wants_shift;
+} om_batch_norm_fill;
+
+static void fill_factors(const void *arg, const void *source, void *target) {
+  const om_batch_norm_fill *fill = arg;
+  uint64_t state = om_flush_subnormals_begin();
+  (void)source;
+  for (size_t i = 0; i < fill->job.channels; ++i) {
+    float factors[2] = {0.0f, 0.0f};
+    om_batch_norm_factors(&fill->job, i, &factors[0], &factors[1]);
+    ((float *)target)[i] = factors[fill->wants_shift ? 1 : 0];
+  }
+  om_flush_subnormals_end(state);
+}
+
+static const char *bind_batch_norm(om_gpu_binder *b) {
+  const om_batch_norm_params *params = om_gpu_binder_node(b)->params;
+  const om_tensor *in = om_gpu_input(b, 0);
+  static const uint8_t items[] = {OM_ELEMENTWISE_Mul, OM_ELEMENTWISE_Add};
+  om_batch_norm_fill fill = {.job = {.epsilon = params->epsilon,
+                                     .scale = om_gpu_input(b, 1),
+                                     .bias = om_gpu_input(b, 2),
+                                     .mean = om_gpu_input(b, 3),
+                                     .variance = om_gpu_input(b, 4),
+                                     .channels = in->rank > 1 ? (size_t)in->dims[1] : 1}};
+  size_t inner = in->rank > 2 ? om_rule_product(in->dims, 2, in->rank) : 1;
+  uint64_t bytes = fill.job.channels * sizeof(float);
+  for (uint32_t i = 1; i < 5; ++i) {
+    if (!om_gpu_input(b, i)->data) return "its factors are known at run time only";
+  }
+  om_gpu_operand factors[2];
+  for (size_t i = 0; i < 2; ++i) {
+    fill.wants_shift = i == 1;
+    const char *recipe = i == 0 ? "batch norm scale" : "batch norm shift";
+    factors[i] = om_gpu_made_constant(b, UINT32_MAX, recipe, bytes, fill_factors, &fill);
+  }
+  om_gpu_dispatch *d = om_gpu_add_elementwise(b, 0);
+  if (!d) return om_gpu_no_memory;
+  d->chain.inner = (uint32_t)inner;
+  d->chain.channels = (uint32_t)fill.job.channels;
+  for (size_t i = 0; i < 2; ++i) {
+    om_chain_item item = {.op = items[i], .source = OM_CHAIN_VECTOR};
+    if (!om_gpu_chain_add(&d->chain, item, &factors[i], NULL, 0)) return om_gpu_no_memory;
+  }
+  return NULL;
+}
+
+#define OM_GPU_NORM(name, bind_fn)                                                  \
+  {.domain = "",                                                                    \
+   .type = (name),                                                                  \
+   .dtypes = OM_DT(OM_DTYPE_F32),                                                   \
+   .has_exact = true,                                                               \
+   .primitives = OM_PRIMITIVE_ARITHMETIC | OM_PRIMITIVE_DIVIDE | OM_PRIMITIVE_SQRT, \
+   .bind = bind_fn}
+
+const om_gpu_op om_gpu_ops_norm[] = {
+    OM_GPU_NORM("LayerNormalization", bind_last_axes),
+    OM_GPU_NORM("RMSNormalization", bind_last_axes),
+    OM_GPU_NORM("InstanceNormalization", bind_channels),
+    OM_GPU_NORM("GroupNormalization", bind_channels),
+    OM_GPU_NORM("BatchNormalization", bind_batch_norm),
+    {.type = NULL},
+};

@@ -1,0 +1,266 @@
+/* The operators of elementwise.def: every line gets the same cases. The reference is the line read
+ * in double precision. */
+#include <math.h>
+
+#include "cpu/exact/om_elementwise_f64.h"
+#include "harness/om_test.h"
+#include "ops/op_elementwise.h"
+
+/* The parameters that the operator's own entry makes of the attributes. */
+static om_elementwise_params params_of(const om_node *node) {
+  om_elementwise_params params = {0};
+  om_error error = {0};
+  om_ctx ctx = {.allocator = om_default_allocator(), .error = &error, .thread_count = 1};
+  const om_op *op = om_op_find("", node->type, node->opset, NULL);
+  if (!op || op->resolve(&ctx, node, &params) != OM_OK) params.number = 0;
+  return params;
+}
+
+static double apply(const om_elementwise_params *params, double x, double y) {
+  double scalars[2] = {(double)params->scalars[0], (double)params->scalars[1]};
+  double result = 0.0;
+  const void *in[] = {&x, &y};
+  om_elementwise_f64_kernel(params->number)(in, &result, 1, scalars);
+  return result;
+}
+
+static void reference(const om_node *node,
+                      const om_ref_tensor *inputs,
+                      size_t input_count,
+                      om_ref_tensor *outputs,
+                      size_t output_count) {
+  const om_elementwise_params params = params_of(node);
+  const bool is_many = params.number == OM_ELEMENTWISE_Min || params.number == OM_ELEMENTWISE_Max;
+  (void)output_count;
+  for (size_t i = 0; i < outputs[0].elems; ++i) {
+    double value = om_ref_broadcast(&inputs[0], &outputs[0], i);
+    if (input_count == 1) {
+      if (!is_many) value = apply(&params, value, 0.0);
+    } else {
+      for (size_t k = 1; k < input_count; ++k) {
+        value = apply(&params, value, om_ref_broadcast(&inputs[k], &outputs[0], i));
+      }
+    }
+    /* A subnormal result counts as zero. */
+    const bool is_tiny = outputs[0].dtype == OM_DTYPE_F32 && fabs(value) < 0x1p-126;
+    outputs[0].values[i] = is_tiny ? copysign(0.0, value) : value;
+  }
+}
+
+static const om_op_case unary_cases[] = {
+    {.name = "rows", .inputs = {"f32 4x7"}},
+    {.name = "scalar", .inputs = {"f32 scalar"}},
+    {.name = "long", .inputs = {"f32 40007"}},
+    {.name = "rank_8", .inputs = {"f32 2x1x3x2x1x2x3x2"}},
+    {.name = "wide", .inputs = {"f32 1024 range -20 20"}},
+    {.name = "edges", .inputs = {"f32 99 edges"}, .elem_error = 4e-7, .exact_only = true},
+    {.name = "empty", .inputs = {"f32 3x0"}, .declined = "empty"},
+    {.name = "f64", .inputs = {"f64 3x5"}, .declined = "float64"},
+    {.name = "f16", .inputs = {"f16 3x65"}, .declined = "float16"},
+    {.name = "bf16", .inputs = {"bf16 200"}, .declined = "bfloat16"},
+};
+
+/* A factor that cancels near the limit: relative errors of small results mean nothing. */
+static const om_op_case cancelling_cases[] = {
+    {.name = "rows", .inputs = {"f32 4x7"}},
+    {.name = "wide", .inputs = {"f32 1023 range -20 20"}},
+    {.name = "f64", .inputs = {"f64 3x5"}, .declined = "float64"},
+    {.name = "f16", .inputs = {"f16 3x65"}, .declined = "float16"},
+};
+
+static const om_op_case gelu_cases[] = {
+    {.name = "erf", .inputs = {"f32 4x7"}},
+    {.name = "tanh", .inputs = {"f32 1023 range -20 20"}, .attrs = "approximate=\"tanh\""},
+    {.name = "neither",
+     .inputs = {"f32 4"},
+     .attrs = "approximate=\"other\"",
+     .error = "must be 'none' or 'tanh'"},
+};
+
+static const om_op_case binary_cases[] = {
+    {.name = "same", .inputs = {"f32 4x7", "f32 4x7"}},
+    {.name = "long", .inputs = {"f32 40003", "f32 40003"}},
+    {.name = "scalar_second", .inputs = {"f32 5x3", "f32 scalar"}},
+    {.name = "scalar_first", .inputs = {"f32 1", "f32 5x3"}},
+    {.name = "constant_first", .inputs = {"f32 scalar const", "f32 5x3"}},
+    {.name = "constant_second", .inputs = {"f32 5x3", "f32 1 const"}},
+    {.name = "row", .inputs = {"f32 6x5", "f32 5"}},
+    {.name = "column", .inputs = {"f32 6x5", "f32 6x1"}},
+    {.name = "channel", .inputs = {"f32 2x3x4x5", "f32 3x1x1 const"}},
+    {.name = "both_ways", .inputs = {"f32 7x1x5", "f32 4x1"}},
+    {.name = "rank_8", .inputs = {"f32 2x1x3x1x2x1x2x1", "f32 2x3x1x2x1x2x1x3"}},
+    {.name = "higher_second", .inputs = {"f32 2x3", "f32 1x1x2x3"}},
+    {.name = "edges",
+     .inputs = {"f32 1089 edges", "f32 1089 edges"},
+     .elem_error = 5e-7,
+     .exact_only = true},
+    {.name = "unfit", .inputs = {"f32 2x3", "f32 2x4"}, .error = "do not broadcast"},
+    {.name = "f64", .inputs = {"f64 3x5", "f64 5"}, .declined = "float64"},
+    {.name = "f16", .inputs = {"f16 3x65", "f16 3x1"}, .declined = "float16"},
+    {.name = "bf16", .inputs = {"bf16 200", "bf16 scalar"}, .declined = "bfloat16"},
+};
+
+static const om_op_case integer_cases[] = {
+    {.name = "i8", .inputs = {"i8 9x5", "i8 5 = 1 -3 2 7 -1"}, .declined = "int8"},
+    {.name = "i16", .inputs = {"i16 9", "i16 9 = 1 -3 2"}, .declined = "int16"},
+    {.name = "i32", .inputs = {"i32 9x2", "i32 9x1 = 4 -1 3"}, .declined = "int32"},
+    {.name = "i64", .inputs = {"i64 9", "i64 1 = -2"}, .declined = "int64"},
+    {.name = "u8", .inputs = {"u8 4 = 5 6 7 8", "u8 4 = 1 2 3 1"}, .declined = "uint8"},
+    {.name = "u32", .inputs = {"u32 4 = 5 6 7 8", "u32 4 = 1 2 3 1"}, .declined = "uint32"},
+};
+
+static const om_op_case many_cases[] = {
+    {.name = "one", .inputs = {"f32 5"}, .declined = "two inputs"},
+    {.name = "three", .inputs = {"f32 5x1", "f32 1x4", "f32 2x1x1"}, .declined = "two inputs"},
+    {.name = "one_half", .inputs = {"f16 70"}, .declined = "float16"},
+};
+
+static const om_op_case type_cases[] = {
+    {.name = "types", .inputs = {"f32 2", "f64 2"}, .error = "float64"},
+};
+
+static const om_op_case newest_cases[] = {
+    {.name = "rows", .opset = 24, .inputs = {"f32 4x7"}},
+    {.name = "alpha", .opset = 24, .inputs = {"f32 1023 range -20 20"}, .attrs = "alpha=0.7f"},
+    {.name = "f16", .opset = 24, .inputs = {"f16 3x65"}, .declined = "float16"},
+};
+
+/* Values on which integers and doubles differ. */
+static const om_op_case div_cases[] = {
+    {.name = "signs",
+     .inputs = {"i64 4 = 8 -8 7 -7", "i64 4 = -3 3 -2 2"},
+     .expected = {"-2 -2 -3 -3"},
+     .declined = "int64"},
+    {.name = "lowest",
+     .inputs = {"i32 1 = -2147483648", "i32 1 = -1"},
+     .expected = {"-2147483648"},
+     .declined = "int32"},
+    {.name = "lowest_i8",
+     .inputs = {"i8 1 = -128", "i8 1 = -1"},
+     .expected = {"-128"},
+     .declined = "int8"},
+    {.name = "by_zero",
+     .inputs = {"i32 3", "i32 3 = 1 0 2"},
+     .error = "division by zero",
+     .declined = "int32"},
+    {.name = "by_zero_of_none", .inputs = {"i32 0", "i32 1 = 0"}, .declined = "int32"},
+};
+
+static const om_op_case pow_cases[] = {
+    {.name = "square", .inputs = {"f32 100 range -9 9", "f32 scalar const = 2"}, .bit_exact = true},
+    {.name = "cube", .inputs = {"f32 100 range -9 9", "f32 scalar const = 3"}},
+    {.name = "root", .inputs = {"f32 100 range 0 9", "f32 scalar const = 0.5"}, .bit_exact = true},
+    {.name = "integer_exponent",
+     .inputs = {"f32 4 = 2 -2 3 0.5", "i64 4 = 3 3 -1 -2"},
+     .expected = {"8 -8 0.33333334 4"},
+     .declined = "int64"},
+    {.name = "half_base",
+     .inputs = {"f16 3 = 2 -2 3", "i32 3 = 3 3 2"},
+     .expected = {"8 -8 9"},
+     .declined = "float16"},
+    {.name = "integers",
+     .inputs = {"i32 6 = 2 -3 7 1 -1 5", "i32 6 = 10 3 0 -4 -3 -1"},
+     .expected = {"1024 -27 1 1 -1 0"},
+     .declined = "int32"},
+    {.name = "integer_base",
+     .inputs = {"i32 3 = 1 2 3", "f32 3 = 4 5 0.5"},
+     .expected = {"1 32 1"},
+     .declined = "int32"},
+    {.name = "signs",
+     .inputs = {"f32 10 = -2 -2 -2 0 -0 -0 1 2 -1 0", "f32 10 = 3 2 0.5 -1 -1 3 1e30 1e30 1e30 0"},
+     .expected = {"-8 4 nan inf -inf -0 1 inf 1 1"}},
+};
+
+static const om_op_case clip_cases[] = {
+    {.name = "attributes", .opset = 6, .inputs = {"f32 50"}, .attrs = "min=-0.5f max=0.75f"},
+};
+
+static const om_op_case clip_input_cases[] = {
+    {.name = "both",
+     .inputs = {"f32 5 = -2 -0.5 0 0.5 2", "f32 scalar const = -1", "f32 scalar const = 1"},
+     .expected = {"-1 -0.5 0 0.5 1"}},
+    {.name = "least", .inputs = {"f32 3 = -2 0 2", "f32 scalar const = 0"}, .expected = {"0 0 2"}},
+    {.name = "most",
+     .inputs = {"f32 3 = -2 0 2", "-", "f32 scalar const = 0"},
+     .expected = {"-2 0 0"}},
+    {.name = "crossed",
+     .inputs = {"f32 3 = -2 0 2", "f32 scalar const = 1", "f32 scalar const = -1"},
+     .expected = {"-1 -1 -1"}},
+    {.name = "infinite", .inputs = {"f32 2 = -inf inf"}, .expected = {"-inf inf"}},
+    {.name = "run_time",
+     .inputs = {"f32 2", "f32 scalar = 0"},
+     .declined = "known at run time only",
+     .shapes = {"2"}},
+    {.name = "integers",
+     .inputs = {"i8 4 = -100 -5 5 100", "i8 scalar = -7"},
+     .expected = {"-7 -5 5 100"},
+     .declined = "int8"},
+    {.name = "unsigned",
+     .inputs = {"u64 3 = 1 5 9", "-", "u64 scalar = 6"},
+     .expected = {"1 5 6"},
+     .declined = "uint64"},
+    {.name = "half",
+     .inputs = {"f16 4 = -3 -1 1 3", "f16 scalar = -2", "f16 scalar = 2"},
+     .expected = {"-2 -1 1 2"},
+     .declined = "float16"},
+    {.name = "double",
+     .inputs = {"f64 2 = -3 3", "f64 scalar = -2.5"},
+     .expected = {"-2.5 3"},
+     .declined = "float64"},
+    {.name = "vector_bound", .inputs = {"f32 2", "f32 2"}, .error = "must have one element"},
+};
+
+static const om_op_case hard_sigmoid_cases[] = {
+    {.name = "attributes", .inputs = {"f32 50 range -9 9"}, .attrs = "alpha=0.4f beta=0.3f"},
+};
+static const om_op_case alpha_cases[] = {
+    {.name = "alpha", .inputs = {"f32 50 range -9 9"}, .attrs = "alpha=0.7f"},
+};
+static const om_op_case unsigned_cases[] = {
+    {.name = "i8", .inputs = {"i8 20"}, .declined = "int8"},
+    {.name = "i64", .inputs = {"i64 20"}, .declined = "int64"},
+};
+
+static const om_op_suite suites[] = {
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+#define IS_CANCELLING(number) \
+  ((number) == OM_ELEMENTWISE_Gelu || (number) == OM_ELEMENTWISE_GeluTanh)
+#define OM_UNARY(number, type, name, opset, scalar_count, expression) \
+  {.op_type = (opset) == 0 ? "Gelu" : #type,                          \
+   .cases = (opset) > 21            ? newest_cases                    \
+            : IS_CANCELLING(number) ? cancelling_cases                \
+                                    : unary_cases,                    \
+   .case_count = (opset) > 21            ? COUNT(newest_cases)        \
+                 : IS_CANCELLING(number) ? COUNT(cancelling_cases)    \
+                                         : COUNT(unary_cases),        \
+   .reference = reference},
+#define OM_BINARY(number, type, name, opset, expression) \
+  OM_OP_SUITE(#type, binary_cases, reference),
+#include "ops/elementwise.def"
+#undef OM_UNARY
+#undef OM_BINARY
+    OM_OP_SUITE("Gelu", gelu_cases, reference),
+    OM_OP_SUITE("Add", integer_cases, reference),
+    OM_OP_SUITE("Sub", integer_cases, reference),
+    OM_OP_SUITE("Mul", integer_cases, reference),
+    OM_OP_SUITE("Min", integer_cases, reference),
+    OM_OP_SUITE("Max", integer_cases, reference),
+    OM_OP_SUITE("Min", many_cases, reference),
+    OM_OP_SUITE("Max", many_cases, reference),
+    OM_OP_SUITE("Div", div_cases, NULL),
+    OM_OP_SUITE("Pow", pow_cases, reference),
+    OM_OP_SUITE("Clip", clip_cases, reference),
+    OM_OP_SUITE("Clip", clip_input_cases, NULL),
+    OM_OP_SUITE("HardSigmoid", hard_sigmoid_cases, reference),
+    OM_OP_SUITE("Elu", alpha_cases, reference),
+    OM_OP_SUITE("Celu", alpha_cases, reference),
+    OM_OP_SUITE("LeakyRelu", alpha_cases, reference),
+    OM_OP_SUITE("ThresholdedRelu", alpha_cases, reference),
+    OM_OP_SUITE("Add", type_cases, NULL),
+    OM_OP_SUITE("Neg", unsigned_cases, reference),
+    OM_OP_SUITE("Abs", unsigned_cases, reference),
+    OM_OP_SUITE("Sign", unsigned_cases, reference),
+    OM_OP_SUITE("Relu", unsigned_cases, reference),
+};
+
+OM_OP_TESTS(suites)
