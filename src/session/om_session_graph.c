@@ -127,6 +127,7 @@ static om_status fold_node(om_ctx *ctx, om_session *session, folder *f, om_node_
     om_error_clear(ctx->error); /* the plan meets it again, and says so to whoever runs it */
     return OM_OK;
   }
+  OM_TRY(om_call_check_declared(ctx, graph, &call));
   if (om_call_is_open(&call)) return OM_OK;
   OM_TRY(om_call_fold(ctx, &call, &graph->pool, &f->budget, &is_done));
   if (!is_done) return OM_OK;
