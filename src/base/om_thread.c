@@ -100,24 +100,6 @@ void om_parallel_for(om_ctx *ctx, size_t count, size_t grain, om_range_fn fn, vo
   for (size_t i = 0; i < l.piece_count; ++i) run_piece(&l, i);
 }
 
-/* A piece takes a core about as long as waking a thread for it (20 us at 10 GB/s). */
-enum { COPY_PIECE_BYTES = 256 * 1024 };
-
-typedef struct copy {
-  unsigned char *target;
-  const unsigned char *source;
-} copy;
-
-static void copy_piece(void *arg, size_t begin, size_t end) {
-  const copy *c = arg;
-  memcpy(c->target + begin, c->source + begin, end - begin);
-}
-
-void om_copy_parallel(om_ctx *ctx, void *target, const void *source, size_t bytes) {
-  copy c = {.target = target, .source = source};
-  om_parallel_for(ctx, bytes, COPY_PIECE_BYTES, copy_piece, &c);
-}
-
 uint32_t om_core_count(void) {
 #if defined(__linux__)
   cpu_set_t set;

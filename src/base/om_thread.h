@@ -16,9 +16,6 @@ typedef void (*om_range_fn)(void *arg, size_t begin, size_t end);
  * each with the float environment of the caller (subnormals flushed or not). */
 void om_parallel_for(om_ctx *ctx, size_t count, size_t grain, om_range_fn fn, void *arg);
 
-/* memcpy, on several threads where there is enough to copy. */
-void om_copy_parallel(om_ctx *ctx, void *target, const void *source, size_t bytes);
-
 /* The number of cores this process may use; at least 1. */
 uint32_t om_core_count(void);
 
