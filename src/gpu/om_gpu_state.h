@@ -93,6 +93,7 @@ struct om_provider_session {
   om_mode mode;
   bool no_fusion;
   bool collect_timings;
+  bool profiles; /* om_gpu_profile.c */
   uint64_t submission_flops;
   uint32_t failed_primitives; /* bits of om_primitive; exact mode only */
   char exact_failures[128];   /* their names */
@@ -235,6 +236,13 @@ om_gpu_slot *om_gpu_operand_slot(const om_provider_plan *plan,
                                  const om_gpu_region *region,
                                  uint32_t step,
                                  const om_gpu_operand *operand);
+
+/* ---- om_gpu_profile.c ---- */
+
+/* Logs the time of each launch of the run that has just ended. */
+om_status om_gpu_profile_log(om_ctx *ctx,
+                             const om_provider_plan *plan,
+                             const om_gpu_region *region);
 
 /* ---- om_gpu_record.c ---- */
 
