@@ -101,7 +101,7 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
 const om_op om_ops_batchnorm[] = {
     {.domain = "",
      .type = "BatchNormalization",
-     .first_opset = 7,
+     .first_opset = 1,
      OM_RULE_COUNTS(5, 5, 1, 5),
      .dtypes = OM_DT_FLOAT,
      .params_bytes = sizeof(om_batch_norm_params),
