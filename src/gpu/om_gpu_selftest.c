@@ -190,7 +190,7 @@ static om_status record(om_ctx *ctx, const om_provider_session *session, rig *r)
 }
 
 static om_status compute(
-    om_ctx *ctx, const om_provider_session *session, rig *r, const cases *list, uint32_t *results) {
+    om_ctx *ctx, om_provider_session *session, rig *r, const cases *list, uint32_t *results) {
   const om_hal *hal = session->hal;
   om_hal_device *device = session->device;
   const om_hal_kernel_desc desc = {.shader = om_shader_get(OM_SHADER_SELFTEST_EXACT)};
