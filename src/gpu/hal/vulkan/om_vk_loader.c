@@ -1,11 +1,11 @@
 /* Loader and instance.
  *
- * The only writable globals are volk's own: the entry points it loads, which its interface cannot
- * do without. They are written once per process (vkGetInstanceProcAddr) or per device
+ * Writable globals. volk's own: the entry points it loads, which its interface cannot do without.
+ * They are written once per process (vkGetInstanceProcAddr) or per device
  * (vkGetDeviceProcAddr, which volkLoadDeviceTable reads), always under `loader_lock`. The library
  * is never unloaded: another session may be using it.
  *
- * One global is ours: an instance that is made first and never destroyed, so that the drivers stay
+ * Beside the lock one is ours: an instance that is made first and never destroyed, so that the drivers stay
  * in the process. The loader unloads a driver with its last instance, and NVIDIA's (580.159) and
  * its shader compiler cannot be loaded more than about ten times: instances then fail with "no
  * Vulkan driver was found". Marking the driver's library as undeletable crashed, because it is
