@@ -18,8 +18,8 @@
 //
 //! kernel conv_gemm_64x64              OM_EXACT=0 BM=64 BN=64 TM=4
 //! kernel conv_gemm_64x64_exact        OM_EXACT=1 BM=64 BN=64 TM=4
-//! kernel conv_gemm_32x64              OM_EXACT=0 BM=32 BN=64 TM=2
-//! kernel conv_gemm_32x64_exact        OM_EXACT=1 BM=32 BN=64 TM=2
+//! kernel conv_gemm_32x64              OM_EXACT=0 BM=32 BN=64 TM=4
+//! kernel conv_gemm_32x64_exact        OM_EXACT=1 BM=32 BN=64 TM=4
 //! kernel conv_gemm_32x32              OM_EXACT=0 BM=32 BN=32 TM=2
 //! kernel conv_gemm_32x32_exact        OM_EXACT=1 BM=32 BN=32 TM=2
 //! kernel conv_gemm_16x64              OM_EXACT=0 BM=16 BN=64 TM=2
@@ -28,8 +28,8 @@
 //! kernel conv_gemm_split_exact        OM_EXACT=1 BM=32 BN=32 TM=2 SPLIT=1
 //! kernel conv_1x1_64x64               OM_EXACT=0 BM=64 BN=64 TM=4 POINTWISE=1
 //! kernel conv_1x1_64x64_exact         OM_EXACT=1 BM=64 BN=64 TM=4 POINTWISE=1
-//! kernel conv_1x1_32x64               OM_EXACT=0 BM=32 BN=64 TM=2 POINTWISE=1
-//! kernel conv_1x1_32x64_exact         OM_EXACT=1 BM=32 BN=64 TM=2 POINTWISE=1
+//! kernel conv_1x1_32x64               OM_EXACT=0 BM=32 BN=64 TM=4 POINTWISE=1
+//! kernel conv_1x1_32x64_exact         OM_EXACT=1 BM=32 BN=64 TM=4 POINTWISE=1
 //! kernel conv_1x1_32x32               OM_EXACT=0 BM=32 BN=32 TM=2 POINTWISE=1
 //! kernel conv_1x1_32x32_exact         OM_EXACT=1 BM=32 BN=32 TM=2 POINTWISE=1
 //! kernel conv_1x1_16x64               OM_EXACT=0 BM=16 BN=64 TM=2 POINTWISE=1
@@ -38,12 +38,12 @@
 //! kernel conv_1x1_split_exact         OM_EXACT=1 BM=32 BN=32 TM=2 POINTWISE=1 SPLIT=1
 //! kernel conv_shuffle_64x64           OM_EXACT=0 BM=64 BN=64 TM=4 POINTWISE=1 SHUFFLE=1
 //! kernel conv_shuffle_64x64_exact     OM_EXACT=1 BM=64 BN=64 TM=4 POINTWISE=1 SHUFFLE=1
-//! kernel conv_shuffle_32x64           OM_EXACT=0 BM=32 BN=64 TM=2 POINTWISE=1 SHUFFLE=1
-//! kernel conv_shuffle_32x64_exact     OM_EXACT=1 BM=32 BN=64 TM=2 POINTWISE=1 SHUFFLE=1
+//! kernel conv_shuffle_32x64           OM_EXACT=0 BM=32 BN=64 TM=4 POINTWISE=1 SHUFFLE=1
+//! kernel conv_shuffle_32x64_exact     OM_EXACT=1 BM=32 BN=64 TM=4 POINTWISE=1 SHUFFLE=1
 //! kernel conv_shuffle_16x64           OM_EXACT=0 BM=16 BN=64 TM=2 POINTWISE=1 SHUFFLE=1
 //! kernel conv_shuffle_16x64_exact     OM_EXACT=1 BM=16 BN=64 TM=2 POINTWISE=1 SHUFFLE=1
-//! kernel conv_transpose_32x64         OM_EXACT=0 BM=32 BN=64 TM=2 TRANSPOSED=1
-//! kernel conv_transpose_32x64_exact   OM_EXACT=1 BM=32 BN=64 TM=2 TRANSPOSED=1
+//! kernel conv_transpose_32x64         OM_EXACT=0 BM=32 BN=64 TM=4 TRANSPOSED=1
+//! kernel conv_transpose_32x64_exact   OM_EXACT=1 BM=32 BN=64 TM=4 TRANSPOSED=1
 //! kernel conv_transpose_16x64         OM_EXACT=0 BM=16 BN=64 TM=2 TRANSPOSED=1
 //! kernel conv_transpose_16x64_exact   OM_EXACT=1 BM=16 BN=64 TM=2 TRANSPOSED=1
 #version 450
@@ -174,47 +174,54 @@ void locate(uint slice) {
   terms = P.in_channels * taps_h * taps_w;
 }
 
-// Four neighbouring channels' weights of a term; 0 past the end.
+// Loads never branch, so that all of a block's are in flight at once: what lies outside is read
+// from a place inside, and a mask says so when it is kept.
+
+// Four neighbouring channels' weights of a term.
 vec4 load_weights(uint term, uint column) {
-  if (term < terms && column < P.w_columns) {
-    return weights[weights_base + term * P.w_columns + column];
-  }
-  return vec4(0.0);
+  uint row = min(term, max(terms, 1u) - 1u);
+  return weights[weights_base + row * P.w_columns + min(column, P.w_columns - 1u)];
 }
 
 #ifdef POINTWISE
-// Four neighbouring pixels of a term; planes are multiples of 4.
-vec4 load_pixels(uint term, uint pixel, ivec4 y, ivec4 x) {
-  if (term < terms && pixel < pixel_count) {
-    return input_data[(input_base + term * pixel_count + pixel) / 4u];
-  }
-  return vec4(0.0);
+// Four neighbouring pixels of a term; planes are multiples of 4. Results past the end are dropped.
+vec4 load_pixels(uint term, uint pixel, ivec4 y, ivec4 x, uint shift, inout uint mask) {
+  if (term < terms) mask |= 15u << shift;
+  uint row = min(term, max(terms, 1u) - 1u);
+  return input_data[(input_base + row * pixel_count + min(pixel, pixel_count - 4u)) / 4u];
 }
 #else
-float load_pixel(uint plane, int y, int x) {
-  if (uint(y) < P.in_h && uint(x) < P.in_w) return input_data[plane + uint(y) * P.in_w + uint(x)];
-  return 0.0;
+float load_pixel(bool is_term, uint plane, int y, int x, uint shift, inout uint mask) {
+  bool is_inside = is_term && uint(y) < P.in_h && uint(x) < P.in_w;
+  mask |= uint(is_inside) << shift;
+  return input_data[is_inside ? plane + uint(y) * P.in_w + uint(x) : 0u];
 }
 
 // Four pixels of a term, at their positions (y, x) before the tap's offset.
-vec4 load_pixels(uint term, uint pixel, ivec4 y, ivec4 x) {
-  vec4 pixels = vec4(0.0);
-  if (term < terms) {
-    uint taps = taps_h * taps_w;
-    uint channel = term / taps;
-    uint tap = term - channel * taps;
-    uint row = tap / taps_w;
-    ivec4 at_y = y + (tap_y + int(row) * tap_step_y);
-    ivec4 at_x = x + (tap_x + int(tap - row * taps_w) * tap_step_x);
-    uint plane = input_base + channel * (P.in_h * P.in_w);
-    pixels.x = load_pixel(plane, at_y.x, at_x.x);
-    pixels.y = load_pixel(plane, at_y.y, at_x.y);
-    pixels.z = load_pixel(plane, at_y.z, at_x.z);
-    pixels.w = load_pixel(plane, at_y.w, at_x.w);
-  }
+vec4 load_pixels(uint term, uint pixel, ivec4 y, ivec4 x, uint shift, inout uint mask) {
+  uint taps = max(taps_h * taps_w, 1u);
+  uint columns = max(taps_w, 1u);
+  uint channel = term / taps;
+  uint tap = term - channel * taps;
+  uint row = tap / columns;
+  ivec4 at_y = y + (tap_y + int(row) * tap_step_y);
+  ivec4 at_x = x + (tap_x + int(tap - row * columns) * tap_step_x);
+  uint plane = input_base + channel * (P.in_h * P.in_w);
+  bool is_term = term < terms;
+  vec4 pixels;
+  pixels.x = load_pixel(is_term, plane, at_y.x, at_x.x, shift, mask);
+  pixels.y = load_pixel(is_term, plane, at_y.y, at_x.y, shift + 1u, mask);
+  pixels.z = load_pixel(is_term, plane, at_y.z, at_x.z, shift + 2u, mask);
+  pixels.w = load_pixel(is_term, plane, at_y.w, at_x.w, shift + 3u, mask);
   return pixels;
 }
 #endif
+
+// The pixels that the mask has; 0 for the others.
+vec4 masked(vec4 pixels, uint mask) {
+  return vec4((mask & 1u) != 0u ? pixels.x : 0.0, (mask & 2u) != 0u ? pixels.y : 0.0,
+              (mask & 4u) != 0u ? pixels.z : 0.0, (mask & 8u) != 0u ? pixels.w : 0.0);
+}
 
 // The positions of four neighbouring pixels; those past the end lie outside the input.
 void pixel_positions(uint pixel, out ivec4 y, out ivec4 x) {
@@ -341,11 +348,12 @@ void main() {
 #endif
   vec4 next_a[A_ROWS];
   vec4 next_b[B_ROWS];
+  uint next_mask = 0u;
   [[unroll]] for (uint i = 0u; i < uint(A_ROWS); ++i) {
     next_a[i] = load_weights(first_term + a_row + i * uint(A_STEP), first_channel / 4u + a_column);
   }
   [[unroll]] for (uint i = 0u; i < uint(B_ROWS); ++i) {
-    next_b[i] = load_pixels(first_term + row + i * uint(B_STEP), b_pixel, y, x);
+    next_b[i] = load_pixels(first_term + row + i * uint(B_STEP), b_pixel, y, x, i * 4u, next_mask);
   }
 
 #define NEW_TOTAL(number, component) OM_PRECISE vec4 total_##number = vec4(0.0);
@@ -363,19 +371,23 @@ void main() {
   for (uint block = 0u; block < block_count; ++block) {
     uint first = first_term + block * uint(BK);
     [[unroll]] for (uint i = 0u; i < uint(A_ROWS); ++i) {
-      KEEP_WEIGHTS(a_row + i * uint(A_STEP), a_column, next_a[i])
+      bool is_term = first + a_row + i * uint(A_STEP) < terms;
+      vec4 kept = is_term ? next_a[i] : vec4(0.0);
+      KEEP_WEIGHTS(a_row + i * uint(A_STEP), a_column, kept)
     }
     [[unroll]] for (uint i = 0u; i < uint(B_ROWS); ++i) {
-      tile[uint(TILE_B) + (row + i * uint(B_STEP)) * uint(B_COLUMNS) + column] = next_b[i];
+      tile[uint(TILE_B) + (row + i * uint(B_STEP)) * uint(B_COLUMNS) + column] =
+          masked(next_b[i], next_mask >> (i * 4u));
     }
     barrier();
     uint following = first + uint(BK);
     if (following < last_term) {
+      next_mask = 0u;
       [[unroll]] for (uint i = 0u; i < uint(A_ROWS); ++i) {
         next_a[i] = load_weights(following + a_row + i * uint(A_STEP), first_channel / 4u + a_column);
       }
       [[unroll]] for (uint i = 0u; i < uint(B_ROWS); ++i) {
-        next_b[i] = load_pixels(following + row + i * uint(B_STEP), b_pixel, y, x);
+        next_b[i] = load_pixels(following + row + i * uint(B_STEP), b_pixel, y, x, i * 4u, next_mask);
       }
     }
 #define NEW_BLOCK(number, component) OM_PRECISE vec4 block_##number = vec4(0.0);
