@@ -29,7 +29,7 @@ static const char usage[] =
     "  --threads N                  of the CPU (default: all cores)\n"
     "  --require-gpu                fail if an operator cannot run on the GPU\n"
     "  --word                       each picture is one line of text: no detector\n"
-    "  --out FILE.png               picture with boxes (default: PICTURE.boxes.png)\n";
+    "  --out FILE.png               picture with boxes (default: PICTURE.boxes.png, here)\n";
 
 typedef struct arguments {
   const char *models, *device, *out;
@@ -212,7 +212,8 @@ static bool save_boxes(const char *path, const char *out, image *picture, size_t
   char name[4096];
   const char *problem = NULL;
   if (!out) {
-    int length = snprintf(name, sizeof name, "%s.boxes.png", path);
+    const char *slash = strrchr(path, '/');
+    int length = snprintf(name, sizeof name, "%s.boxes.png", slash ? slash + 1 : path);
     if (length < 0 || (size_t)length >= sizeof name) return fail(path, "The path is too long.");
     out = name;
   }

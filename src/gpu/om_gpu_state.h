@@ -77,7 +77,7 @@ typedef struct om_gpu_arena {
 
 typedef struct om_gpu_slot { /* where a block of a region lies */
   uint64_t bytes;            /* a multiple of 4 */
-  uint32_t first, last;      /* launches that use it, inclusive */
+  uint32_t first, last;      /* levels that use it, inclusive */
   uint32_t color;            /* blocks of different colors never share a slab */
   uint32_t slab;             /* out */
   uint64_t offset;           /* out */
@@ -101,6 +101,8 @@ struct om_provider_session {
   om_gpu_block zeros; /* of weights: what unused bindings get */
   om_gpu_kernels kernels;
   om_gpu_arena arena;
+  uint64_t submitted; /* number of the last submission */
+  uint64_t waited;    /* the last one known to be done */
   om_gpu_info info;
 };
 
@@ -115,12 +117,14 @@ typedef struct om_gpu_step {   /* what bind answered */
 typedef struct om_gpu_launch { /* a dispatch's place in a region */
   om_gpu_dispatch *dispatch;   /* borrowed from its step */
   uint32_t step;
+  uint32_t level;   /* of one level: nothing waits for another (om_gpu_order.c) */
   bool is_absorbed; /* its chain moved to an earlier one: records nothing */
 } om_gpu_launch;
 
 typedef struct om_gpu_region {
   om_gpu_launch *launches; /* in the plan's pool, as all arrays here */
   size_t launch_count;
+  uint32_t level_count;
   const uint32_t *reads, *writes; /* copies of the core's lists */
   size_t read_count, write_count;
   uint64_t *read_offsets, *write_offsets; /* into the staging buffers */
@@ -239,6 +243,9 @@ om_gpu_slot *om_gpu_operand_slot(const om_provider_plan *plan,
 
 /* ---- om_gpu_profile.c ---- */
 
+/* Sorts the launches into levels. */
+om_status om_gpu_order(om_ctx *ctx, const om_provider_plan *plan, om_gpu_region *region);
+
 /* Logs the time of each launch of the run that has just ended. */
 om_status om_gpu_profile_log(om_ctx *ctx,
                              const om_provider_plan *plan,
@@ -254,6 +261,9 @@ om_status om_gpu_run_region(om_ctx *ctx,
                             size_t region_index,
                             const void *const *reads,
                             void *const *writes);
+/* Waits for what a failed run left on the device: before anything it may use is destroyed. */
+void om_gpu_settle(om_ctx *ctx, om_provider_session *session);
+
 void om_gpu_region_deinit(om_ctx *ctx, om_provider_session *session, om_gpu_region *region);
 
 #endif

@@ -84,10 +84,10 @@ static void print_figures(const opened *it, const figures *f, bool as_json) {
       printf(", \"driver\": ");
       json_text(stdout, info.device.driver);
       printf(", \"device_ms\": %.4f, \"host_ms\": %.4f, \"dispatches\": %llu, \"submissions\": %llu, "
-             "\"arena_mb\": %.3f, \"weights_mb\": %.3f",
+             "\"record_ms\": %.4f, \"submit_ms\": %.4f, \"wait_ms\": %.4f, \"arena_mb\": %.3f, \"weights_mb\": %.3f",
              f->device[2], f->wall[2] - f->device[2], (unsigned long long)info.dispatches,
-             (unsigned long long)info.submissions, (double)info.arena_bytes / 1e6,
-             (double)info.weight_bytes / 1e6);
+             (unsigned long long)info.submissions, info.record_ms, info.submit_ms, info.wait_ms,
+             (double)info.arena_bytes / 1e6, (double)info.weight_bytes / 1e6);
     }
     printf("}\n");
     return;
@@ -99,6 +99,8 @@ static void print_figures(const opened *it, const figures *f, bool as_json) {
     printf("device %.3f ms, host beside it %.3f ms; %llu dispatches in %llu submission%s on %s\n",
            f->device[2], f->wall[2] - f->device[2], (unsigned long long)info.dispatches,
            (unsigned long long)info.submissions, info.submissions == 1 ? "" : "s", info.device.name);
+    printf("the last run: %.3f ms before the submission, %.3f ms submitting, %.3f ms waiting and reading back\n",
+           info.record_ms, info.submit_ms, info.wait_ms);
     printf("device memory: arena %.2f MB, weights %.2f MB\n", (double)info.arena_bytes / 1e6,
            (double)info.weight_bytes / 1e6);
   }
