@@ -30,18 +30,28 @@ CASES = [                               # the same names as in test_ocr_models.c
 ]
 
 
+# Five columns of seven dots: enough letters for a word that the models see as text.
+LETTERS = {
+    "O": "01110 10001 10001 10001 10001 10001 01110", "N": "10001 11001 10101 10011 10001 10001 10001",
+    "E": "11111 10000 10000 11110 10000 10000 11111", "M": "10001 11011 10101 10101 10001 10001 10001",
+    "D": "11110 10001 10001 10001 10001 10001 11110", "L": "10000 10000 10000 10000 10000 10000 11111",
+}
+
+
 def picture(shape, generator):
-    """Dark strokes on a light ground with some noise, scaled to [-1, 1] as the models want it."""
-    n, c, h, w = shape
-    image = numpy.full(shape, 0.8, numpy.float32)
+    """Lines of dark letters on a light ground with some noise, in the range the models want."""
+    n, _, h, w = shape
+    dot = 3
+    image = numpy.full(shape, 0.9, numpy.float32)
     for number in range(n):
-        for _ in range(max(4, w // 10)):
-            x, y = generator.integers(0, w - 4), generator.integers(4, h - 16)
-            if generator.random() < 0.5:
-                image[number, :, y:y + 12, x:x + 3] = -0.8
-            else:
-                image[number, :, y:y + 3, x:x + 12] = -0.8
-    return numpy.clip(image + generator.normal(0, 0.05, shape), -1, 1).astype(numpy.float32)
+        for top in range(12, h - 7 * dot - 2, 12 * dot):
+            word = "ONEMODEL"[number:] + "MODEL"
+            for place, letter in enumerate(word[:(w - 16) // (6 * dot)]):
+                rows = [[int(c) for c in row] for row in LETTERS[letter].split()]
+                dots = numpy.kron(numpy.array(rows), numpy.ones((dot, dot)))
+                left = 8 + place * 6 * dot
+                image[number, :, top:top + 7 * dot, left:left + 5 * dot] -= 1.8 * dots
+    return (image + generator.normal(0, 0.05, shape)).astype(numpy.float32)
 
 
 def write(path, array):
