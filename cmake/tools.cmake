@@ -1,9 +1,11 @@
-# The command and the examples. The examples see the public headers alone.
+# The command and the examples. The examples see the public headers alone; the command also the
+# library's float16 and TensorProto readers.
 file(GLOB command_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tools/onemodel/*.c)
-if(command_sources)
-  add_executable(onemodel ${command_sources})
-  target_link_libraries(onemodel PRIVATE onemodel_static om_warnings)
-endif()
-if(EXISTS ${CMAKE_SOURCE_DIR}/examples/ocr/CMakeLists.txt)
-  add_subdirectory(examples/ocr)
-endif()
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)
+add_executable(onemodel ${command_sources})
+target_include_directories(onemodel PRIVATE
+  $<TARGET_PROPERTY:onemodel_objects,INTERFACE_INCLUDE_DIRECTORIES>)
+target_compile_definitions(onemodel PRIVATE _GNU_SOURCE)
+target_link_libraries(onemodel PRIVATE onemodel_static om_warnings PkgConfig::LIBZIP)
+add_subdirectory(examples/ocr)

@@ -3,8 +3,12 @@
  * A constant B is stored with its rows padded to four floats (and turned, where Gemm says so), so
  * that the kernel reads quads; other operands are read as they lie, by quads where their shapes
  * allow it. Gemm's alpha and C are items of the product's chain.
+ *
+ * Which tile, and whether the depth is cut into chunks, is estimated from the number of
+ * workgroups and their steps. It changes no bit of an exact result.
  */
 #include "abi/matmul_params.h"
+#include "abi/matmul_sum_params.h"
 #include "gpu/om_gpu_op.h"
 #include "ops/op_matmul.h"
 
@@ -14,18 +18,34 @@ enum {
   OM_MATMUL_BATCH_AXES = 3,
 };
 
-/* The kernels by tile, quads and exactness. */
+/* The kernels by tile, quads and exactness, and their cost: nanoseconds that a workgroup takes for
+ * a step where it is alone on its core, and those that each further one adds. Measured on an NVIDIA
+ * H200 (2026-11); only the proportions matter. */
 static const struct {
-  uint32_t tile;
+  uint32_t tile, step_terms;
+  uint32_t alone_ns, further_ns;
+  uint32_t fill_percent; /* of a step, before the first is there */
   om_shader shaders[2][2];
 } tiles[] = {
     {64,
+     32,
+     1300,
+     1160,
+     100,
      {{OM_SHADER_MATMUL_TILE64, OM_SHADER_MATMUL_TILE64_EXACT},
       {OM_SHADER_MATMUL_TILE64_VEC4, OM_SHADER_MATMUL_TILE64_VEC4_EXACT}}},
     {32,
+     32,
+     850,
+     330,
+     100,
      {{OM_SHADER_MATMUL_TILE32, OM_SHADER_MATMUL_TILE32_EXACT},
       {OM_SHADER_MATMUL_TILE32_VEC4, OM_SHADER_MATMUL_TILE32_VEC4_EXACT}}},
     {16,
+     128,
+     1160,
+     700,
+     50,
      {{OM_SHADER_MATMUL_TILE16, OM_SHADER_MATMUL_TILE16_EXACT},
       {OM_SHADER_MATMUL_TILE16_VEC4, OM_SHADER_MATMUL_TILE16_VEC4_EXACT}}},
 };
@@ -34,15 +54,55 @@ static uint64_t pieces(uint64_t count, uint64_t size) {
   return (count + size - 1) / size;
 }
 
-/* The largest tile that still gives every core of a large device work; else the smallest. */
-static size_t choose_tile(const om_matmul *m, uint64_t batch) {
-  enum { ENOUGH_GROUPS = 128 };
-  for (size_t i = 0; i + 1 < OM_COUNT_OF(tiles); ++i) {
-    const uint64_t tile = tiles[i].tile;
-    if (m->rows <= tile / 2 || m->cols <= tile / 2) continue; /* half of a tile would be idle */
-    if (pieces(m->rows, tile) * pieces(m->cols, tile) * batch >= ENOUGH_GROUPS) return i;
+/* How a product is cut. */
+typedef struct om_matmul_cut {
+  size_t tile;          /* index into tiles */
+  uint64_t groups;      /* workgroups */
+  uint64_t chunk_count; /* above 1: a second pass adds them */
+  uint64_t chunk_depth;
+} om_matmul_cut;
+
+static uint64_t tile_groups(const om_matmul *m, size_t tile) {
+  return om_strided_elems(&m->batch) * pieces(m->rows, tiles[tile].tile) *
+         pieces(m->cols, tiles[tile].tile);
+}
+
+/* Nanoseconds that the groups of one pass take on a device of many cores. */
+static uint64_t cut_cost(const om_matmul_cut *cut) {
+  enum { CORES = 132 };
+  const uint64_t steps = pieces(cut->chunk_depth, tiles[cut->tile].step_terms);
+  return (steps * 100 + tiles[cut->tile].fill_percent) *
+         (tiles[cut->tile].alone_ns + tiles[cut->tile].further_ns * (cut->groups - 1) / CORES) /
+         100;
+}
+
+/* Exact chunks are groups of terms, whose sums the second pass adds in order; fast ones may be
+ * longer. The scratch holds a result for each. */
+static om_matmul_cut choose_cut(const om_matmul *m, bool is_exact) {
+  enum { SECOND_PASS_NS = 3000, MOST_SCRATCH_BYTES = 64 << 20 };
+  const uint64_t result_bytes = om_strided_elems(&m->batch) * m->rows * m->cols * sizeof(float);
+  om_matmul_cut best = {.groups = 0};
+  uint64_t best_cost = UINT64_MAX;
+  for (size_t tile = 0; tile < OM_COUNT_OF(tiles); ++tile) {
+    /* The whole depth first, then halves of it. */
+    for (uint64_t terms = m->depth; terms == m->depth || terms >= OM_PRODUCT_GROUP; terms /= 2) {
+      om_matmul_cut cut = {.tile = tile, .chunk_depth = m->depth, .chunk_count = 1};
+      uint64_t cost = 0;
+      if (terms < m->depth) {
+        cut.chunk_depth = is_exact ? OM_PRODUCT_GROUP : om_size_align(terms, OM_PRODUCT_GROUP);
+        cut.chunk_count = pieces(m->depth, cut.chunk_depth);
+        cost = SECOND_PASS_NS;
+        if (cut.chunk_count * result_bytes > MOST_SCRATCH_BYTES) break;
+      }
+      cut.groups = tile_groups(m, tile) * cut.chunk_count;
+      cost += cut_cost(&cut);
+      if (cost < best_cost) {
+        best_cost = cost;
+        best = cut;
+      }
+    }
   }
-  return OM_COUNT_OF(tiles) - 1;
+  return best;
 }
 
 /* ---- B as a constant ---- */
@@ -118,53 +178,109 @@ static bool set_batch(const om_matmul *m, om_matmul_params *params) {
   return true;
 }
 
-static bool takes_quads(const om_matmul_params *p) {
-  const uint32_t all = p->depth | p->a_row_stride | p->a_stride_0 | p->a_stride_1 | p->a_stride_2 |
-                       p->b_depth_stride | p->b_stride_0 | p->b_stride_1 | p->b_stride_2;
-  return all % 4 == 0 && p->a_depth_stride == 1 && p->b_col_stride == 1;
+static bool are_quads(uint32_t all_strides, const om_matmul_params *p) {
+  return (all_strides | p->b_depth_stride | p->b_stride_0 | p->b_stride_1 | p->b_stride_2) % 4 ==
+             0 &&
+         p->b_col_stride == 1;
 }
 
+static bool takes_quads(const om_matmul_params *p) {
+  const uint32_t a = p->depth | p->a_row_stride | p->a_stride_0 | p->a_stride_1 | p->a_stride_2;
+  return are_quads(a, p) && p->a_depth_stride == 1;
+}
+
+/* Few rows are bound by reading b, which the rows kernel does best; it needs b's rows in quads. */
+static bool takes_rows_kernel(const om_matmul_params *p) {
+  enum { FEW_ROWS = 8 };
+  return p->rows <= FEW_ROWS && are_quads(0, p);
+}
+
+static om_gpu_dispatch *add_product(om_gpu_binder *b,
+                                    om_shader shader,
+                                    const om_matmul_params *params,
+                                    const om_gpu_operand operands[3]) {
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, shader);
+  if (!d) return NULL;
+  memcpy(d->params, params, sizeof *params);
+  d->params_bytes = sizeof *params;
+  memcpy(d->operands, operands, 3 * sizeof *operands);
+  d->operand_count = 3;
+  om_gpu_spread_groups(b, params->group_count, d->groups);
+  d->has_chain = true;
+  d->chain_value = om_gpu_write(b, 0).index;
+  d->chain.inner = d->chain.channels = 1;
+  d->flops = 2 * (uint64_t)om_tensor_elems(om_gpu_output(b, 0)) * params->depth;
+  return d;
+}
+
+/* The pass that adds the chunks; it has the product's chain. */
+static om_gpu_dispatch *add_sum(om_gpu_binder *b, om_gpu_operand chunks, uint64_t chunk_count) {
+  const bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
+  const om_matmul_sum_params params = {
+      .elems = (uint32_t)om_tensor_elems(om_gpu_output(b, 0)),
+      .chunk_count = (uint32_t)chunk_count,
+  };
+  const om_gpu_operand to = om_gpu_write(b, 0);
+  om_gpu_dispatch *d =
+      om_gpu_add_dispatch(b, is_exact ? OM_SHADER_MATMUL_SUM_EXACT : OM_SHADER_MATMUL_SUM);
+  if (!d) return NULL;
+  memcpy(d->params, &params, sizeof params);
+  d->params_bytes = sizeof params;
+  d->operands[0] = chunks;
+  d->operands[1] = to;
+  d->operand_count = 2;
+  om_gpu_spread_groups(b, pieces(params.elems, 256), d->groups);
+  d->has_chain = true;
+  d->chain_value = to.index;
+  d->chain.inner = d->chain.channels = 1;
+  d->flops = (uint64_t)params.elems * chunk_count;
+  return d;
+}
+
+/* *out_dispatch is the one that makes the result, with an empty chain. */
 static const char *bind_product(om_gpu_binder *b,
                                 const om_matmul *m,
                                 bool is_b_turned,
                                 om_gpu_dispatch **out_dispatch) {
-  const uint64_t batch = om_strided_elems(&m->batch);
-  const size_t size = choose_tile(m, batch);
-  const uint64_t tile = tiles[size].tile;
+  const bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
+  om_matmul_cut cut = choose_cut(m, is_exact);
   om_matmul_params params = {
-      .row_tiles = (uint32_t)pieces(m->rows, tile),
-      .col_tiles = (uint32_t)pieces(m->cols, tile),
       .rows = (uint32_t)m->rows,
       .cols = (uint32_t)m->cols,
       .depth = (uint32_t)m->depth,
       .a_row_stride = (uint32_t)m->a_row_stride,
       .a_depth_stride = (uint32_t)m->a_depth_stride,
   };
-  const uint64_t groups = batch * params.row_tiles * params.col_tiles;
   if (om_gpu_input(b, 1)->dtype != OM_DTYPE_F32) return "its operands are not both float32";
   if (!om_gpu_output(b, 0)) return "nothing reads its result";
-  if (m->rows > INT32_MAX || m->cols > INT32_MAX || m->depth > INT32_MAX || groups > INT32_MAX) {
+  if (m->rows > INT32_MAX || m->cols > INT32_MAX || m->depth > INT32_MAX ||
+      cut.groups > INT32_MAX) {
     return "it has more rows, columns or terms than the kernel counts";
   }
   if (!set_batch(m, &params)) return "its batch repeats in more than three runs of axes";
-  params.group_count = (uint32_t)groups;
-  const om_gpu_operand a_operand = om_gpu_read(b, 0);
-  const om_gpu_operand b_operand = bind_b(b, m, is_b_turned, &params);
-  const om_gpu_operand y_operand = om_gpu_write(b, 0);
-  const bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
-  om_gpu_dispatch *d = om_gpu_add_dispatch(b, tiles[size].shaders[takes_quads(&params)][is_exact]);
+  om_gpu_operand operands[3] = {om_gpu_read(b, 0)};
+  operands[1] = bind_b(b, m, is_b_turned, &params);
+  om_shader shader = tiles[cut.tile].shaders[takes_quads(&params)][is_exact];
+  uint64_t tile_rows = tiles[cut.tile].tile;
+  uint64_t tile_cols = tile_rows;
+  if (takes_rows_kernel(&params)) {
+    shader = is_exact ? OM_SHADER_MATMUL_ROWS_EXACT : OM_SHADER_MATMUL_ROWS;
+    tile_rows = 1;
+    tile_cols = 32;
+    cut = (om_matmul_cut){.chunk_count = 1, .chunk_depth = m->depth};
+  }
+  params.row_tiles = (uint32_t)pieces(m->rows, tile_rows);
+  params.col_tiles = (uint32_t)pieces(m->cols, tile_cols);
+  params.chunk_count = (uint32_t)cut.chunk_count;
+  params.chunk_depth = (uint32_t)cut.chunk_depth;
+  params.group_count = (uint32_t)(om_strided_elems(&m->batch) * cut.chunk_count) *
+                       params.row_tiles * params.col_tiles;
+  const uint64_t result_bytes = om_tensor_elems(om_gpu_output(b, 0)) * sizeof(float);
+  operands[2] =
+      cut.chunk_count > 1 ? om_gpu_scratch(b, cut.chunk_count * result_bytes) : om_gpu_write(b, 0);
+  om_gpu_dispatch *d = add_product(b, shader, &params, operands);
+  if (d && cut.chunk_count > 1) d = add_sum(b, operands[2], cut.chunk_count);
   if (!d) return om_gpu_no_memory;
-  memcpy(d->params, &params, sizeof params);
-  d->params_bytes = sizeof params;
-  d->operands[0] = a_operand;
-  d->operands[1] = b_operand;
-  d->operands[2] = y_operand;
-  d->operand_count = 3;
-  om_gpu_spread_groups(b, groups, d->groups);
-  d->has_chain = true;
-  d->chain_value = y_operand.index;
-  d->chain.inner = d->chain.channels = 1;
-  d->flops = 2 * batch * m->rows * m->cols * m->depth;
   *out_dispatch = d;
   return NULL;
 }

@@ -8,7 +8,6 @@ enum { WINDOW_THREADS = 128 }; /* of one workgroup; as pool.comp has it */
 
 static const char *check(const om_node *node) {
   const om_pool_params *params = node->params;
-  if (params->kind == OM_POOL_LP) return "no kernel for sums of powers";
   if (params->window.axis_count > 2) return "it has three spatial axes";
   return NULL;
 }
@@ -83,7 +82,7 @@ static const char *bind(om_gpu_binder *b) {
   om_window w;
   if (!om_gpu_output(b, 0)) return "nothing reads its result";
   if (om_gpu_output(b, 1)) return "its indices are wanted";
-  if (x->rank > 4) return "it has three spatial axes";
+  if (x->rank > 4 && !params->is_global) return "it has three spatial axes";
   if (!om_pool_fit(params, x, &w)) return "its window does not fit";
   for (int i = 0; i < OM_WINDOW_AXES; ++i) {
     const int64_t most = 1 << 24;

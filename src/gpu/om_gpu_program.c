@@ -130,14 +130,14 @@ om_gpu_slot *om_gpu_operand_slot(const om_provider_plan *plan,
 
 static void use_operands(const om_provider_plan *plan,
                          om_gpu_region *region,
-                         uint32_t at,
+                         const om_gpu_launch *launch,
                          const om_gpu_operand *operands,
                          uint32_t count) {
   for (uint32_t k = 0; k < count; ++k) {
     if (operands[k].kind == OM_GPU_VALUE) {
-      use_slot(value_slot(plan, region, operands[k].index), at);
+      use_slot(value_slot(plan, region, operands[k].index), launch->level);
     } else if (operands[k].kind == OM_GPU_SCRATCH) {
-      use_slot(om_gpu_operand_slot(plan, region, region->launches[at].step, &operands[k]), at);
+      use_slot(om_gpu_operand_slot(plan, region, launch->step, &operands[k]), launch->level);
     }
   }
 }
@@ -173,12 +173,13 @@ static om_status list_slots(om_ctx *ctx, om_provider_plan *plan, om_gpu_region *
     use_slot(value_slot(plan, region, region->reads[i]), 0);
   }
   for (uint32_t i = 0; i < region->launch_count; ++i) {
-    const om_gpu_dispatch *d = region->launches[i].dispatch;
-    use_operands(plan, region, i, d->operands, d->operand_count);
-    use_operands(plan, region, i, d->chain.operands, d->chain.operand_count);
+    const om_gpu_launch *launch = &region->launches[i];
+    const om_gpu_dispatch *d = launch->dispatch;
+    use_operands(plan, region, launch, d->operands, d->operand_count);
+    use_operands(plan, region, launch, d->chain.operands, d->chain.operand_count);
   }
   for (size_t i = 0; i < region->write_count; ++i) {
-    use_slot(value_slot(plan, region, region->writes[i]), (uint32_t)region->launch_count);
+    use_slot(value_slot(plan, region, region->writes[i]), region->level_count);
   }
   for (size_t i = 0; i < region->slot_count; ++i) {
     if (region->slots[i].first == UINT32_MAX) region->slots[i].first = 0; /* unused scratch */
@@ -275,6 +276,7 @@ static om_status compile_region(om_ctx *ctx,
     if (om_gpu_is_elementwise(d)) om_gpu_finish_elementwise(plan->session, d);
     OM_TRY(check_launch(ctx, plan, &region->launches[i]));
   }
+  OM_TRY(om_gpu_order(ctx, plan, region));
   OM_TRY(list_slots(ctx, plan, region));
   if (plan->session->features.separate_slabs) color_slots(plan, region);
   OM_TRY(om_gpu_arena_place(

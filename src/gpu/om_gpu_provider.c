@@ -145,6 +145,11 @@ static void close_session(om_ctx *ctx, om_provider_session *session) {
   om_delete(ctx, session);
 }
 
+static bool is_set(const char *variable) {
+  const char *text = getenv(variable);
+  return text && strcmp(text, "1") == 0;
+}
+
 static om_status open_session(om_ctx *ctx,
                               const om_provider *self,
                               const void *options,
@@ -164,8 +169,8 @@ static om_status open_session(om_ctx *ctx,
   session->submission_flops =
       chosen.submission_flops != 0 ? chosen.submission_flops : default_submission_flops;
   OM_GO(open_device(ctx, session, &chosen));
-  const char *apart = getenv("ONEMODEL_GPU_SEPARATE_SLABS");
-  if (apart && strcmp(apart, "1") == 0) session->features.separate_slabs = true;
+  if (is_set("ONEMODEL_GPU_SEPARATE_SLABS")) session->features.separate_slabs = true;
+  session->profiles = is_set("ONEMODEL_GPU_PROFILE") && session->features.timestamps;
   session->info.exact_failures = session->exact_failures;
   OM_GO(om_gpu_store_get(
       ctx, session, &session->weights, zeros, "zeros", sizeof zeros, NULL, NULL, &session->zeros));
@@ -278,6 +283,10 @@ static om_status claim(om_ctx *ctx,
   om_gpu_binder b = {
       .ctx = ctx, .plan = plan, .step_index = step, .step = &plan->steps[step], .status = OM_OK};
   const om_node *node = plan->view->steps[step].node;
+  *b.step = (om_gpu_step){.dispatches = b.step->dispatches, /* a step asked about again */
+                          .dispatch_capacity = b.step->dispatch_capacity,
+                          .scratch_bytes = b.step->scratch_bytes,
+                          .scratch_capacity = b.step->scratch_capacity};
   *out_reason = check(plan->session, node);
   if (*out_reason) return OM_OK;
   *out_reason = bind(&b, om_gpu_op_find(node->domain, node->type));

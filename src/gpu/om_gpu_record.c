@@ -112,10 +112,27 @@ static om_status guard(
 
 /* ---- Pieces ---- */
 
+static bool has_timings(const om_provider_session *session) {
+  return session->features.timestamps && session->collect_timings && !session->profiles;
+}
+
 static om_status mark_time(om_ctx *ctx, recorder *r) {
-  const om_provider_session *session = r->plan->session;
-  if (!session->collect_timings || !session->features.timestamps) return OM_OK;
-  return session->hal->record_timestamp(ctx, r->current, r->timestamp_count++);
+  const om_hal *hal = r->plan->session->hal;
+  return hal->record_timestamp(ctx, r->current, r->timestamp_count++);
+}
+
+/* Profiling: what was recorded ends here, and its time is taken. */
+static om_status mark_profile(om_ctx *ctx, recorder *r) {
+  if (!r->plan->session->profiles) return OM_OK;
+  OM_TRY(r->plan->session->hal->record_barrier(ctx, r->current));
+  r->range_count = 0;
+  return mark_time(ctx, r);
+}
+
+/* Slots for timestamps in one recording. */
+static uint32_t count_timestamps(const recorder *r) {
+  if (r->plan->session->profiles) return (uint32_t)r->region->launch_count + 3;
+  return has_timings(r->plan->session) ? 2 : 0;
 }
 
 static om_status begin_piece(om_ctx *ctx, recorder *r) {
@@ -126,14 +143,14 @@ static om_status begin_piece(om_ctx *ctx, recorder *r) {
   OM_TRY(hal->recording_begin(ctx,
                               r->plan->session->device,
                               region->launch_count + region->read_count + region->write_count,
-                              r->plan->session->collect_timings ? 2 : 0,
+                              count_timestamps(r),
                               &r->current));
   region->recordings[region->recording_count++] = r->current;
   r->flops = 0;
   r->timestamp_count = 0;
   r->range_count = 0; /* a recording begins after all that was submitted before it */
-  if (region->recording_count == 1) OM_TRY(mark_time(ctx, r));
-  return OM_OK;
+  if (region->recording_count > 1) return OM_OK;
+  return has_timings(r->plan->session) ? mark_time(ctx, r) : mark_profile(ctx, r);
 }
 
 static om_status end_piece(om_ctx *ctx, recorder *r) {
@@ -209,9 +226,11 @@ static om_status record_all(om_ctx *ctx, recorder *r) {
   const om_provider_session *session = r->plan->session;
   OM_TRY(begin_piece(ctx, r));
   OM_TRY(record_copies(ctx, r, true));
+  OM_TRY(mark_profile(ctx, r));
   for (size_t i = 0; i < r->region->launch_count; ++i) {
     const om_gpu_launch *launch = &r->region->launches[i];
-    if (r->flops > 0 && r->flops + launch->dispatch->flops > session->submission_flops) {
+    if (r->flops > 0 && r->flops + launch->dispatch->flops > session->submission_flops &&
+        !session->profiles) {
       OM_TRY(end_piece(ctx, r));
       OM_TRY(begin_piece(ctx, r));
     }
@@ -221,9 +240,10 @@ static om_status record_all(om_ctx *ctx, recorder *r) {
       om_error_prefix(ctx, "Recording %s '%s': ", node->type, node->name);
       return st;
     }
+    OM_TRY(mark_profile(ctx, r));
   }
   OM_TRY(record_copies(ctx, r, false));
-  OM_TRY(mark_time(ctx, r));
+  OM_TRY(has_timings(session) ? mark_time(ctx, r) : mark_profile(ctx, r));
   return end_piece(ctx, r);
 }
 
@@ -271,7 +291,7 @@ static om_status read_times(om_ctx *ctx,
                             om_provider_session *session,
                             const om_gpu_region *region) {
   uint64_t times[2] = {0, 0};
-  if (!session->collect_timings || !session->features.timestamps) return OM_OK;
+  if (!has_timings(session)) return OM_OK;
   bool is_one = region->recording_count == 1;
   om_hal_recording *last = region->recordings[region->recording_count - 1];
   OM_TRY(session->hal->timestamps(ctx, region->recordings[0], is_one ? 2 : 1, times));
@@ -352,6 +372,7 @@ om_status om_gpu_run_region(om_ctx *ctx,
   OM_TRY(session->hal->wait(ctx, session->device, number));
   OM_TRY(fetch_writes(ctx, plan, region, writes));
   OM_TRY(read_times(ctx, session, region));
+  if (session->profiles) OM_TRY(om_gpu_profile_log(ctx, plan, region));
   uint64_t done = om_now_ns();
   info->dispatches += region->dispatches;
   info->record_ms += (double)(recorded - begin - submit_ns) / 1e6;

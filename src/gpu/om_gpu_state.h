@@ -77,7 +77,7 @@ typedef struct om_gpu_arena {
 
 typedef struct om_gpu_slot { /* where a block of a region lies */
   uint64_t bytes;            /* a multiple of 4 */
-  uint32_t first, last;      /* launches that use it, inclusive */
+  uint32_t first, last;      /* levels that use it, inclusive */
   uint32_t color;            /* blocks of different colors never share a slab */
   uint32_t slab;             /* out */
   uint64_t offset;           /* out */
@@ -93,6 +93,7 @@ struct om_provider_session {
   om_mode mode;
   bool no_fusion;
   bool collect_timings;
+  bool profiles; /* om_gpu_profile.c */
   uint64_t submission_flops;
   uint32_t failed_primitives; /* bits of om_primitive; exact mode only */
   char exact_failures[128];   /* their names */
@@ -114,12 +115,14 @@ typedef struct om_gpu_step {   /* what bind answered */
 typedef struct om_gpu_launch { /* a dispatch's place in a region */
   om_gpu_dispatch *dispatch;   /* borrowed from its step */
   uint32_t step;
+  uint32_t level;   /* of one level: nothing waits for another (om_gpu_order.c) */
   bool is_absorbed; /* its chain moved to an earlier one: records nothing */
 } om_gpu_launch;
 
 typedef struct om_gpu_region {
   om_gpu_launch *launches; /* in the plan's pool, as all arrays here */
   size_t launch_count;
+  uint32_t level_count;
   const uint32_t *reads, *writes; /* copies of the core's lists */
   size_t read_count, write_count;
   uint64_t *read_offsets, *write_offsets; /* into the staging buffers */
@@ -235,6 +238,16 @@ om_gpu_slot *om_gpu_operand_slot(const om_provider_plan *plan,
                                  const om_gpu_region *region,
                                  uint32_t step,
                                  const om_gpu_operand *operand);
+
+/* ---- om_gpu_profile.c ---- */
+
+/* Sorts the launches into levels. */
+om_status om_gpu_order(om_ctx *ctx, const om_provider_plan *plan, om_gpu_region *region);
+
+/* Logs the time of each launch of the run that has just ended. */
+om_status om_gpu_profile_log(om_ctx *ctx,
+                             const om_provider_plan *plan,
+                             const om_gpu_region *region);
 
 /* ---- om_gpu_record.c ---- */
 

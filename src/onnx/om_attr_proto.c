@@ -9,7 +9,7 @@ typedef struct parts {
   om_string name, s, t, g, type, reference, sparse;
   om_wire_numbers floats, ints;
   om_wire_list strings;
-  om_wire_list others; /* tensors, graphs, types, sparse tensors: lists that nothing here reads */
+  om_wire_list others; /* lists of tensors, graphs, types: nothing here reads them */
   om_wire_Attribute wire;
 } parts;
 
@@ -123,7 +123,18 @@ static om_status read_tensor(om_ctx *ctx, const om_loader *loader, const parts *
   return OM_OK;
 }
 
-static om_status read_value(om_ctx *ctx, const om_loader *loader, const parts *p, om_attr *attr) {
+/* A sparse tensor is a tensor like others once it is read. */
+static om_status read_sparse(om_ctx *ctx, om_loader *loader, const parts *p, om_attr *attr) {
+  om_string name;
+  om_tensor *tensor = OM_POOL_NEW(ctx, &loader->graph->pool, om_tensor, 1);
+  if (!tensor) return OM_E_OUT_OF_MEMORY;
+  OM_TRY(om_loader_read_sparse(ctx, loader, p->sparse, tensor, &name));
+  attr->kind = OM_ATTR_TENSOR;
+  attr->tensor = tensor;
+  return OM_OK;
+}
+
+static om_status read_value(om_ctx *ctx, om_loader *loader, const parts *p, om_attr *attr) {
   om_pool *pool = &loader->graph->pool;
   if (p->reference.bytes > 0) {
     return OM_FAIL(ctx, OM_E_INVALID_MODEL, "It refers to a function's attribute outside of one.");
@@ -137,6 +148,7 @@ static om_status read_value(om_ctx *ctx, const om_loader *loader, const parts *p
   if (attr->kind == OM_ATTR_FLOATS) return read_list(ctx, pool, p, true, attr);
   if (attr->kind == OM_ATTR_INTS) return read_list(ctx, pool, p, false, attr);
   if (attr->kind == OM_ATTR_STRINGS) return read_strings(ctx, pool, p, attr);
+  if (attr->kind == OM_ATTR_OTHER && p->sparse.data) return read_sparse(ctx, loader, p, attr);
   return OM_OK;
 }
 

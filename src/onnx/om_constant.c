@@ -26,7 +26,7 @@ static const value_rule value_rules[] = {
     {"value_ints", OM_ATTR_INTS},
     {"value_string", OM_ATTR_STRING},
     {"value_strings", OM_ATTR_STRINGS},
-    {"sparse_value", OM_ATTR_OTHER},
+    {"sparse_value", OM_ATTR_TENSOR}, /* dense by now */
 };
 
 /* The one attribute that holds the value. */
@@ -64,8 +64,5 @@ om_status om_loader_constant_of(om_ctx *ctx, const om_node *node, om_tensor *out
   if (attr->kind == OM_ATTR_INTS) set_tensor(out_tensor, OM_DTYPE_I64, attr, attr->ints);
   if (attr->kind == OM_ATTR_STRING) set_tensor(out_tensor, OM_DTYPE_STRING, attr, &attr->s);
   if (attr->kind == OM_ATTR_STRINGS) set_tensor(out_tensor, OM_DTYPE_STRING, attr, attr->strings);
-  if (attr->kind == OM_ATTR_OTHER) {
-    return OM_FAIL(ctx, OM_E_UNSUPPORTED, "Sparse values are not supported.");
-  }
   return OM_OK;
 }

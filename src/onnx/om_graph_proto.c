@@ -30,9 +30,6 @@ static om_status read_parts(om_ctx *ctx, om_string bytes, parts *p) {
   if (p->nodes.count > OM_MAX_NODES) {
     return OM_FAIL(ctx, OM_E_UNSUPPORTED, "The graph's %zu nodes are too many.", p->nodes.count);
   }
-  if (p->sparse.count > 0) {
-    return OM_FAIL(ctx, OM_E_UNSUPPORTED, "Sparse initializers are not supported.");
-  }
   return OM_OK;
 }
 
@@ -84,7 +81,7 @@ om_status om_loader_set_constant(om_ctx *ctx,
 static om_status reserve(om_ctx *ctx, om_loader *loader, const parts *p) {
   om_graph *graph = loader->graph;
   om_loader_node node;
-  size_t count = p->inputs.count + p->initializers.count;
+  size_t count = p->inputs.count + p->initializers.count + p->sparse.count;
   for (size_t i = 0; i < p->nodes.count && count <= OM_MAX_VALUES; ++i) {
     om_status st = om_loader_split_node(ctx, loader, p->nodes.items[i], &node);
     if (st != OM_OK) {
@@ -105,13 +102,24 @@ static om_status reserve(om_ctx *ctx, om_loader *loader, const parts *p) {
   return om_name_table_init(ctx, count, &loader->names);
 }
 
-static om_status read_initializers(om_ctx *ctx, om_loader *loader, const om_wire_list *list) {
+typedef om_status (*read_tensor_fn)(
+    om_ctx *ctx, om_loader *loader, om_string bytes, om_tensor *out_tensor, om_string *out_name);
+
+static om_status read_dense(
+    om_ctx *ctx, om_loader *loader, om_string bytes, om_tensor *out_tensor, om_string *out_name) {
+  return om_tensor_proto_read(ctx, &loader->reading, bytes, out_tensor, out_name);
+}
+
+static om_status read_initializers(om_ctx *ctx,
+                                   om_loader *loader,
+                                   const om_wire_list *list,
+                                   read_tensor_fn read) {
   for (size_t i = 0; i < list->count; ++i) {
     om_string name;
     om_value_id id = OM_NO_VALUE;
     om_tensor *tensor = OM_POOL_NEW(ctx, &loader->graph->pool, om_tensor, 1);
     if (!tensor) return OM_E_OUT_OF_MEMORY;
-    om_status st = om_tensor_proto_read(ctx, &loader->reading, list->items[i], tensor, &name);
+    om_status st = read(ctx, loader, list->items[i], tensor, &name);
     if (st == OM_OK) st = om_loader_add_value(ctx, loader, name, &id);
     if (st == OM_OK) st = om_loader_set_constant(ctx, loader, id, tensor);
     if (st == OM_OK) continue;
@@ -157,14 +165,17 @@ static om_status read_inputs(om_ctx *ctx, om_loader *loader, const om_wire_list 
     OM_TRY(om_loader_read_value_info(ctx, loader, list->items[i], &name, &type, &has_type));
     OM_TRY(om_loader_add_value(ctx, loader, name, &id));
     om_value *value = &graph->values[id];
-    if (value->constant) continue;
     if (value->is_input) {
       return OM_FAIL(ctx, OM_E_INVALID_MODEL, "The graph has two inputs named '%s'.", value->name);
     }
+    value->is_input = true;
+    if (value->constant) continue;
     OM_TRY(check_tensor_type(ctx, "input", name, &type, has_type));
     set_type(value, &type);
-    value->is_input = true;
     ids[graph->input_count++] = id;
+  }
+  for (size_t i = 0; i < graph->value_count; ++i) {
+    if (graph->values[i].constant) graph->values[i].is_input = false;
   }
   return OM_OK;
 }
@@ -232,7 +243,8 @@ om_status om_loader_read_graph(om_ctx *ctx, om_loader *loader, om_string bytes) 
   parts p = {0};
   OM_GO(read_parts(ctx, bytes, &p));
   OM_GO(reserve(ctx, loader, &p));
-  OM_GO(read_initializers(ctx, loader, &p.initializers));
+  OM_GO(read_initializers(ctx, loader, &p.initializers, read_dense));
+  OM_GO(read_initializers(ctx, loader, &p.sparse, om_loader_read_sparse));
   OM_GO(read_inputs(ctx, loader, &p.inputs));
   OM_GO(name_node_outputs(ctx, loader, &p.nodes));
   OM_GO(read_declared_types(ctx, loader, &p.values));

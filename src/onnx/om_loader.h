@@ -21,6 +21,7 @@ typedef struct om_loader {
   om_wire_list node_inputs; /* of the node at hand; kept to be used again */
   om_wire_list node_outputs;
   om_wire_list node_attrs;
+  size_t dense_bytes; /* made of sparse tensors so far */
   size_t weight_count;   /* out */
   uint64_t weight_bytes; /* out */
 } om_loader;
@@ -71,6 +72,10 @@ om_status om_loader_split_node(om_ctx *ctx,
 
 /* Reads the node with this index: adds it to the graph, or makes its value a constant. */
 om_status om_loader_read_node(om_ctx *ctx, om_loader *loader, size_t index, om_string bytes);
+
+/* om_sparse.c: reads a SparseTensorProto as a dense tensor. */
+om_status om_loader_read_sparse(
+    om_ctx *ctx, om_loader *loader, om_string bytes, om_tensor *out_tensor, om_string *out_name);
 
 /* om_attr_proto.c: reads an AttributeProto. */
 om_status om_loader_read_attr(om_ctx *ctx, om_loader *loader, om_string bytes, om_attr *out_attr);

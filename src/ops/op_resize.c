@@ -210,9 +210,13 @@ void om_resize_fit(const om_resize_params *params,
   if (crops && roi) fit_roi(params, roi, out_shape);
   for (uint32_t i = 0; i < x->rank; ++i) {
     om_resize_axis *axis = &out_shape->axes[i];
+    /* That mode adds a half: only rounding down takes it away again. */
+    const bool keeps_place =
+        params->coordinates != OM_RESIZE_TF_HALF_PIXEL_FOR_NN ||
+        (params->mode == OM_RESIZE_NEAREST &&
+         (params->nearest == OM_RESIZE_ROUND_PREFER_FLOOR || params->nearest == OM_RESIZE_FLOOR));
     const bool is_whole = !crops || (axis->roi_begin == 0 && axis->roi_end == 1);
-    axis->is_identity = axis->in == axis->out && axis->up == axis->down && is_whole &&
-                        params->coordinates != OM_RESIZE_TF_HALF_PIXEL_FOR_NN;
+    axis->is_identity = axis->in == axis->out && axis->up == axis->down && is_whole && keeps_place;
     axis->taps = 1;
     if (params->mode != OM_RESIZE_NEAREST && !axis->is_identity && axis->out > 0) {
       axis->taps = (uint32_t)(2 * half_taps(params, axis));

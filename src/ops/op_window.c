@@ -123,12 +123,13 @@ om_status om_window_check(om_ctx *ctx, const om_window_params *params, const om_
     return OM_FAIL(ctx, OM_E_UNSUPPORTED, "The input %s has more than 3 spatial axes.", shape);
   }
   if (params->axis_count != 0 && params->axis_count != x->rank - 2) {
-    return OM_FAIL(ctx,
-                   OM_E_INVALID_MODEL,
-                   "The attributes are for %u spatial axes, the input %s has %u.",
-                   params->axis_count,
-                   shape,
-                   x->rank - 2);
+    return OM_FAIL(
+        ctx,
+        OM_E_INVALID_MODEL,
+        "The strides, dilations or kernel shape are for %u spatial axes, the input %s has %u.",
+        params->axis_count,
+        shape,
+        x->rank - 2);
   }
   for (uint32_t i = 2; i < x->rank; ++i) {
     if (x->dims[i] > INT32_MAX) {

@@ -208,10 +208,18 @@ static om_status split_check(om_ctx *ctx, const om_op_call *call, int64_t extent
                    count,
                    call->output_count);
   }
+  for (uint32_t i = 0; i < call->output_count; ++i) {
+    if (split_size(call, i) >= 0) continue;
+    return OM_FAIL(ctx,
+                   OM_E_INVALID_INPUT,
+                   "Part %" PRIu32 " has %" PRId64 " elements.",
+                   i,
+                   split_size(call, i));
+  }
   int64_t left = extent;
   for (uint32_t i = 0; i < call->output_count; ++i) {
     int64_t size = split_size(call, i);
-    if (size < 0 || size > left || (i + 1 == call->output_count && size != left)) {
+    if (size > left || (i + 1 == call->output_count && size != left)) {
       return OM_FAIL(ctx,
                      OM_E_INVALID_INPUT,
                      "The sizes do not add up to the extent of %" PRId64 ": part %" PRIu32

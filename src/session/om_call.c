@@ -47,6 +47,24 @@ om_status om_call_infer(om_ctx *ctx, const om_op_call *call) {
   return named(ctx, call, st);
 }
 
+om_status om_call_check_declared(om_ctx *ctx, const om_op_call *call, const om_graph *graph) {
+  for (uint32_t i = 0; i < call->output_count; ++i) {
+    if (!call->outputs[i]) continue;
+    const om_value *value = &graph->values[call->node->outputs[i]];
+    om_dtype have = call->outputs[i]->dtype;
+    if (value->dtype == OM_DTYPE_NONE || value->dtype == have) continue;
+    return named(ctx,
+                 call,
+                 OM_FAIL(ctx,
+                         OM_E_INVALID_MODEL,
+                         "Its result '%.100s' is %s, but the model declares %s.",
+                         value->name,
+                         om_dtype_name(have),
+                         om_dtype_name(value->dtype)));
+  }
+  return OM_OK;
+}
+
 bool om_call_is_open(const om_op_call *call) {
   for (uint32_t i = 0; i < call->output_count; ++i) {
     if (call->outputs[i] && call->outputs[i]->rank == OM_RANK_UNKNOWN) return true;

@@ -21,6 +21,9 @@ typedef struct om_fold_budget {
 /* Types and shapes of the outputs. The sizes of those that are known do not overflow. */
 om_status om_call_infer(om_ctx *ctx, const om_op_call *call);
 
+/* OM_E_INVALID_MODEL if an output has another type than the model declares for the value. */
+om_status om_call_check_declared(om_ctx *ctx, const om_op_call *call, const om_graph *graph);
+
 /* True if some output's shape waits for data. */
 bool om_call_is_open(const om_op_call *call);
 

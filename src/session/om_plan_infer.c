@@ -69,6 +69,7 @@ static om_status settle(om_ctx *ctx, om_plan *plan, om_node_id id, om_fold_budge
     return OM_OK;
   }
   OM_TRY(om_call_infer(ctx, call));
+  OM_TRY(om_call_check_declared(ctx, call, plan->source.graph));
   if (om_call_is_open(call)) {
     plan->fates[id] = OM_FATE_DYNAMIC;
     mark_outputs_open(plan, node);

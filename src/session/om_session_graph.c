@@ -122,6 +122,7 @@ static om_status fold_node(om_ctx *ctx, om_session *session, folder *f, om_node_
   OM_TRY(om_constants_align(ctx, graph, node));
   om_op_call call = make_call(f, session, node);
   om_status st = om_call_infer(ctx, &call);
+  if (st == OM_OK) st = om_call_check_declared(ctx, &call, graph);
   if (st == OM_E_OUT_OF_MEMORY) return st;
   if (st != OM_OK) {
     om_error_clear(ctx->error); /* the plan meets it again, and says so to whoever runs it */

@@ -132,6 +132,7 @@ static om_status ensure_buffer(om_ctx *ctx, om_dynamic_buffer *buffer, size_t by
 static om_status settle_dynamic(om_ctx *ctx, om_plan *plan, om_step *step) {
   const om_op_call *call = &step->call;
   OM_TRY(om_call_infer(ctx, call));
+  OM_TRY(om_call_check_declared(ctx, call, plan->source.graph));
   if (om_call_is_open(call)) {
     return OM_FAIL(ctx,
                    OM_E_INTERNAL,

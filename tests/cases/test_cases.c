@@ -39,18 +39,18 @@ typedef struct one_case {
 
 typedef struct memory { /* an allocator that says no */
   om_allocator heap;
-  size_t live_bytes;    /* atomic */
+  size_t live_bytes; /* atomic */
 } memory;
 
 typedef struct runner {
-  om_ctx ctx;           /* the test's own memory */
+  om_ctx ctx; /* the test's own memory */
   om_error error;
   memory limited;
   om_allocator allocator; /* over `limited`: the library's memory */
-  om_pool pool;         /* of the index */
+  om_pool pool;           /* of the index */
   om_skips skips;
-  const char *root;     /* the folder with the cases */
-  char copies[64];      /* a folder for cases that need something to be set up */
+  const char *root; /* the folder with the cases */
+  char copies[64];  /* a folder for cases that need something to be set up */
   const char *part;
   bool has_vulkan;
   size_t passed, failed, skipped;
@@ -163,11 +163,8 @@ static om_status run_session(runner *r,
   return om_folder_run(&r->ctx, folder, &options, out_results, &places);
 }
 
-static om_status run_case(runner *r,
-                          const one_case *c,
-                          const char *path,
-                          bool is_device,
-                          om_folder *folder) {
+static om_status run_case(
+    runner *r, const one_case *c, const char *path, bool is_device, om_folder *folder) {
   om_folder_results results = NULL;
   om_folder_results right = NULL;
   om_model_options options = OM_MODEL_OPTIONS_INIT;
@@ -307,7 +304,8 @@ static void test_list(runner *r) {
 /* One case names this file outside of every folder; it must exist to be refused. */
 static bool prepare(runner *r) {
   char command[COMMAND_BYTES];
-  (void)snprintf(command, sizeof command, "cp -n '%s/secret' /tmp/public_case_29_secret.bin", r->root);
+  (void)snprintf(
+      command, sizeof command, "cp -n '%s/secret' /tmp/public_case_29_secret.bin", r->root);
   (void)snprintf(r->copies, sizeof r->copies, "/tmp/om_cases_XXXXXX");
   return system(command) == 0 && mkdtemp(r->copies);
 }
@@ -322,13 +320,11 @@ static void init(runner *r, int argc, char **argv) {
   const char *backends = getenv("OM_TEST_BACKENDS");
   r->ctx = (om_ctx){.allocator = om_default_allocator(), .error = &r->error, .thread_count = 1};
   r->limited.heap = om_default_allocator();
-  r->allocator =
-      (om_allocator){.alloc = limited_alloc, .free = limited_free, .user = &r->limited};
+  r->allocator = (om_allocator){.alloc = limited_alloc, .free = limited_free, .user = &r->limited};
   r->part = argc > 1 ? argv[1] : NULL;
   r->root = getenv("OM_CASES_DIR");
   if (!r->root) r->root = OM_SOURCE_DIR "/../shared/cases/suite";
-  r->has_vulkan =
-      (!backends || strstr(backends, "vulkan")) && om_test_backend_is_there("vulkan");
+  r->has_vulkan = (!backends || strstr(backends, "vulkan")) && om_test_backend_is_there("vulkan");
 }
 
 int main(int argc, char **argv) {

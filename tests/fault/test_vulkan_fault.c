@@ -522,21 +522,24 @@ static int child(const char *expected) {
   return hf.use.live_bytes == 0 ? 0 : 6;
 }
 
-static int run_child(const char *expected, char *const *extra_environment) {
+static bool has_same_name(const char *a, const char *b) {
+  const size_t bytes = (size_t)(strchr(a, '=') - a) + 1;
+  return strncmp(a, b, bytes) == 0;
+}
+
+/* Runs this program again, with two variables set anew. */
+static int run_child(const char *expected, char *first, char *second) {
   char self[] = "/proc/self/exe", option[] = "--child", text[64];
   char *arguments[] = {self, option, text, NULL};
-  char *environment[256];
-  size_t count = 0;
+  char *environment[256] = {first, second};
+  size_t count = 2;
   pid_t pid = 0;
   int status = 0;
   snprintf(text, sizeof text, "%s", expected);
-  for (; *extra_environment; ++extra_environment) environment[count++] = *extra_environment;
   for (size_t i = 0; environ[i] && count + 1 < OM_COUNT_OF(environment); ++i) {
-    if (strncmp(environ[i], "VK_", 3) != 0 && strncmp(environ[i], "LD_LIBRARY", 10) != 0) {
-      environment[count++] = environ[i];
-    }
+    if (has_same_name(first, environ[i]) || has_same_name(second, environ[i])) continue;
+    environment[count++] = environ[i];
   }
-  environment[count] = NULL;
   if (posix_spawn(&pid, self, NULL, NULL, arguments, environment) != 0) return -1;
   if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status)) return -1;
   return WEXITSTATUS(status);
@@ -545,16 +548,16 @@ static int run_child(const char *expected, char *const *extra_environment) {
 static void no_driver_is_said(void **state) {
   (void)state;
   char new_name[] = "VK_DRIVER_FILES=/nonexistent", old_name[] = "VK_ICD_FILENAMES=/nonexistent";
-  char *environment[] = {new_name, old_name, NULL};
-  assert_int_equal(run_child("no Vulkan driver was found", environment), 0);
+  assert_int_equal(run_child("no Vulkan driver was found", new_name, old_name), 0);
 }
 
 /* Files that are no libraries stand before the real loader in the search path. */
 static void no_loader_is_said(void **state) {
   (void)state;
   static const char *const names[] = {"libvulkan.so.1", "libvulkan.so"};
-  char folder[] = "/tmp/onemodel-no-loader-XXXXXX", path[2][128], variable[128];
-  char *environment[] = {variable, NULL};
+  const char *search = getenv("LD_LIBRARY_PATH");
+  char folder[] = "/tmp/onemodel-no-loader-XXXXXX", path[2][128], variable[1024];
+  char unset[] = "VK_DRIVER_FILES=";
   assert_non_null(mkdtemp(folder));
   for (int i = 0; i < 2; ++i) {
     snprintf(path[i], sizeof path[i], "%s/%s", folder, names[i]);
@@ -563,8 +566,8 @@ static void no_loader_is_said(void **state) {
     assert_true(fputs("no library\n", file) >= 0);
     assert_int_equal(fclose(file), 0);
   }
-  snprintf(variable, sizeof variable, "LD_LIBRARY_PATH=%s", folder);
-  const int result = run_child("libvulkan.so.1", environment);
+  snprintf(variable, sizeof variable, "LD_LIBRARY_PATH=%s:%s", folder, search ? search : "");
+  const int result = run_child("libvulkan.so.1", variable, unset);
   for (int i = 0; i < 2; ++i) assert_int_equal(remove(path[i]), 0);
   assert_int_equal(rmdir(folder), 0);
   assert_int_equal(result, 0);
@@ -588,7 +591,7 @@ static const struct CMUnitTest tests[] = {
 int main(int argc, char **argv) {
   static hf_target targets[8];
   if (argc == 3 && strcmp(argv[1], "--child") == 0) return child(argv[2]);
-  setenv("ONEMODEL_VULKAN_VALIDATION", "1", 0);
+  hf_environment();
   hf_targets(targets);
   if (targets[0].hal != hal) return 77;
   hf.target = targets[0];

@@ -30,6 +30,11 @@ static om_status read_tensor(om_ctx *ctx, om_folder *folder, const char *path, o
   return om_tensor_proto_read(ctx, &how, bytes, out, &name);
 }
 
+/* numpy has no bfloat16: files that it wrote hold the bits as uint16. */
+static void restore_bfloat16(om_tensor *tensor, om_dtype wanted) {
+  if (wanted == OM_DTYPE_BF16 && tensor->dtype == OM_DTYPE_U16) tensor->dtype = OM_DTYPE_BF16;
+}
+
 static om_status read_inputs(om_ctx *ctx, om_folder *folder, const char *path, om_folder_set *set) {
   const char *file = NULL;
   size_t count = folder->info->input_count;
@@ -43,6 +48,7 @@ static om_status read_inputs(om_ctx *ctx, om_folder *folder, const char *path, o
     if (!om_path_exists(file)) break;
     OM_TRY(read_tensor(ctx, folder, file, &tensor));
     if (i >= count) continue;
+    restore_bfloat16(&tensor, folder->info->inputs[i].dtype);
     set->inputs[i] = (om_named_tensor){folder->info->inputs[i].name, tensor};
     set->input_count = i + 1;
   }
@@ -61,6 +67,7 @@ static om_status read_set(om_ctx *ctx, om_folder *folder, const char *path, om_f
     set->expected[i] = OM_POOL_NEW(ctx, &folder->pool, om_tensor, 1);
     if (!set->expected[i]) return OM_E_OUT_OF_MEMORY;
     OM_TRY(read_tensor(ctx, folder, file, set->expected[i]));
+    restore_bfloat16(set->expected[i], folder->info->outputs[i].dtype);
   }
   return OM_OK;
 }

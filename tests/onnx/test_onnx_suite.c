@@ -2,11 +2,15 @@
  *
  * Every model runs on the CPU in exact mode and is compared with the outputs beside it. Where a
  * Vulkan device is there, models whose every node it takes run on it too: in exact mode with the
- * CPU's bits, in fast mode within the same limits.
+ * CPU's bits, in fast mode within the same limits. A session on a software device takes seconds to
+ * make, so only the first model of each set of operators does that, and none of those that spell
+ * an operator out (_expanded); tests/ops has the device's own cases. --all: every model.
  *
  * skips.txt names what does not pass yet, with reasons. Output is TAP.
  *
- *     test_onnx_suite [PART OF A NAME]        $OM_ONNX_DATA: another folder with the data
+ *     test_onnx_suite [--all] [PART OF A NAME]
+ *
+ *                                             $OM_ONNX_DATA: another folder with the data
  *                                             $OM_TEST_BACKENDS: "cpu" or "cpu,vulkan"
  *                                             $OM_TEST_DEVICE: the Vulkan device
  */
@@ -29,8 +33,12 @@ typedef struct suite {
   om_ctx ctx;
   om_error error;
   om_skips skips;
-  const char *part;     /* of the names to run; NULL: all */
+  const char *part; /* of the names to run; NULL: all */
   bool has_vulkan;
+  bool wants_all;    /* on the device */
+  om_pool pool;      /* of the list below */
+  const char **seen; /* the sets of operators that ran on the device */
+  size_t seen_count, seen_capacity;
   size_t passed, failed, skipped, on_device;
 } suite;
 
@@ -59,11 +67,8 @@ static om_status run_cpu(suite *s, om_folder *folder, om_folder_results *out_res
   return om_folder_check(&s->ctx, folder, *out_results, limit_relative, limit_absolute);
 }
 
-static om_status run_device(suite *s,
-                            om_folder *folder,
-                            om_mode mode,
-                            om_folder_results right,
-                            bool *out_is_taken) {
+static om_status run_device(
+    suite *s, om_folder *folder, om_mode mode, om_folder_results right, bool *out_is_taken) {
   om_folder_places places;
   om_folder_results results = NULL;
   om_gpu_options gpu = OM_GPU_OPTIONS_INIT;
@@ -81,11 +86,36 @@ static om_status run_device(suite *s,
   return om_folder_check(&s->ctx, folder, results, limit_relative, limit_absolute);
 }
 
+/* The model's operators, each once, as a text. */
+static char *operators_of(suite *s, const om_model *model) {
+  char *text = om_pool_text(&s->ctx, &s->pool, "", 0);
+  const om_model_info *info = om_model_get_info(model);
+  for (size_t i = 0; i < info->node_count && text; ++i) {
+    const char *type =
+        om_pool_format(&s->ctx, &s->pool, " %s", om_model_get_node(model, i).op_type);
+    if (type && !strstr(text, type)) text = om_pool_format(&s->ctx, &s->pool, "%s%s", text, type);
+  }
+  return text;
+}
+
+static bool wants_device(suite *s, const om_model *model, const char *name) {
+  if (!s->has_vulkan) return false;
+  if (s->wants_all) return true;
+  const char *operators = operators_of(s, model);
+  if (!operators || strstr(name, "_expanded")) return false;
+  for (size_t i = 0; i < s->seen_count; ++i) {
+    if (strcmp(s->seen[i], operators) == 0) return false;
+  }
+  if (OM_GROW(&s->ctx, s->seen, s->seen_count, s->seen_capacity) != OM_OK) return false;
+  s->seen[s->seen_count++] = operators;
+  return true;
+}
+
 static void test_device(suite *s, om_folder *folder, const char *name, om_folder_results right) {
   static const struct {
     om_mode mode;
     const char *where;
-  } runs[] = {{OM_MODE_EXACT, "vulkan, exact"}, {OM_MODE_FAST, "vulkan, fast"}};
+  } runs[] = {{OM_MODE_FAST, "vulkan, fast"}, {OM_MODE_EXACT, "vulkan, exact"}};
   for (size_t i = 0; i < OM_COUNT_OF(runs); ++i) {
     bool is_taken = false;
     om_error_clear(&s->error);
@@ -110,7 +140,7 @@ static void test_folder(suite *s, const char *path, const char *name) {
   } else {
     report(s, name, "cpu", st == OM_OK ? NULL : s->error.message);
   }
-  if (st == OM_OK && s->has_vulkan) test_device(s, &folder, name, results);
+  if (st == OM_OK && wants_device(s, folder.model, name)) test_device(s, &folder, name, results);
   om_folder_close(&s->ctx, &folder);
   (void)fflush(stdout);
 }
@@ -151,9 +181,9 @@ int main(int argc, char **argv) {
     return 77;
   }
   s.ctx = (om_ctx){.allocator = om_default_allocator(), .error = &s.error, .thread_count = 1};
-  s.part = argc > 1 ? argv[1] : NULL;
-  s.has_vulkan =
-      (!backends || strstr(backends, "vulkan")) && om_test_backend_is_there("vulkan");
+  s.wants_all = argc > 1 && strcmp(argv[1], "--all") == 0;
+  s.part = argc > 1 + s.wants_all ? argv[1 + s.wants_all] : NULL;
+  s.has_vulkan = (!backends || strstr(backends, "vulkan")) && om_test_backend_is_there("vulkan");
   if (om_skips_read(&s.ctx, OM_SOURCE_DIR "/tests/onnx/skips.txt", &s.skips) != OM_OK) {
     printf("Bail out! %s\n", s.error.message);
     return 1;
@@ -161,6 +191,8 @@ int main(int argc, char **argv) {
   for (size_t i = 0; i < OM_COUNT_OF(groups); ++i) test_group(&s, data, groups[i]);
   if (!s.part) test_list(&s);
   om_skips_deinit(&s.ctx, &s.skips);
+  om_delete(&s.ctx, s.seen);
+  om_pool_deinit(&s.ctx, &s.pool);
   printf("1..%zu\n", s.passed + s.failed + s.skipped);
   printf("# %zu of them on the device\n", s.on_device);
   printf("# %zu passed, %zu failed, %zu skipped\n", s.passed, s.failed, s.skipped);

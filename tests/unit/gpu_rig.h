@@ -61,7 +61,10 @@ static inline void rig_open_with(gpu_rig *rig, const om_gpu_options *options, om
   rig_init(rig);
   om_status st =
       om_gpu_provider()->open(&rig->ctx, om_gpu_provider(), options, mode, &rig->session);
-  if (st == OM_E_UNSUPPORTED) skip();
+  if (st == OM_E_UNSUPPORTED) {
+    print_message("%s\n", rig->error.message);
+    skip();
+  }
   rig_check(rig, st);
 }
 

@@ -137,6 +137,26 @@ static void reports_a_failed_fold_when_it_runs(void **state) {
   om_model_destroy(model);
 }
 
+static void refuses_a_type_that_the_model_declares_wrong(void **state) {
+  om_error error;
+  om_graph_builder b;
+  static const float x[2] = {1, 2};
+  (void)state;
+  for (int is_constant = 0; is_constant < 2; ++is_constant) {
+    om_build_begin(&b, 13);
+    om_value_id in = is_constant ? om_build_constant(&b, "x", OM_DTYPE_F32, 1, (int64_t[]){2}, x)
+                                 : om_build_input(&b, "x", OM_DTYPE_F32, 1, (int64_t[]){2}, NULL);
+    om_value_id y = om_build_node(&b, "Relu", "y", 1, &in);
+    b.graph.values[y].dtype = OM_DTYPE_I64;
+    om_build_output(&b, y);
+    om_model *model = om_build_model(&b);
+    assert_null(make_session(model, NULL, false, OM_E_INVALID_MODEL, &error));
+    assert_string_equal(
+        error.message, "Node 'y' (Relu): Its result 'y' is float32, but the model declares int64.");
+    om_model_destroy(model);
+  }
+}
+
 /* ---- Shapes that only a run tells ---- */
 
 static void runs_steps_whose_shape_is_data(void **state) {
@@ -357,6 +377,7 @@ int main(void) {
       cmocka_unit_test(folds_shape_arithmetic),
       cmocka_unit_test(leaves_large_constants_unfolded),
       cmocka_unit_test(reports_a_failed_fold_when_it_runs),
+      cmocka_unit_test(refuses_a_type_that_the_model_declares_wrong),
       cmocka_unit_test(runs_steps_whose_shape_is_data),
       cmocka_unit_test(gathers_steps_into_regions),
       cmocka_unit_test(gives_a_reason_on_the_cpu_alone),

@@ -19,6 +19,13 @@
 #  define OM_CLONES
 #endif
 
+/* Unrolled, a tile's sums are registers. */
+#if defined(__GNUC__) && !defined(__clang__)
+#  define OM_UNROLL _Pragma("GCC unroll 4")
+#else
+#  define OM_UNROLL
+#endif
+
 typedef struct om_matmul_part {
   size_t a_offset, b_offset, y_offset; /* of the batch's element */
   size_t row_begin, row_end, col_begin, col_end;

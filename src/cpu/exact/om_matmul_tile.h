@@ -21,6 +21,7 @@ enum { OM_TILE_NAME(cols) = 2 * OM_TILE_LANES };
         OM_TILE_VECTOR left, right;                                                           \
         memcpy(&left, b + k * b_row_stride, sizeof left);                                     \
         memcpy(&right, b + k * b_row_stride + OM_TILE_LANES, sizeof right);                   \
+        OM_UNROLL                                                                             \
         for (size_t row = 0; row < (count); ++row) {                                          \
           const OM_TILE_TYPE x = a[row * a_row_stride + k * a_depth_stride];                  \
           sum[row][0] += left * x;                                                            \
@@ -29,7 +30,9 @@ enum { OM_TILE_NAME(cols) = 2 * OM_TILE_LANES };
       }                                                                                       \
       const bool is_first = begin % OM_PRODUCT_GROUP == 0;                                    \
       const bool is_last = end == depth || end % OM_PRODUCT_GROUP == 0;                       \
+      OM_UNROLL                                                                               \
       for (size_t row = 0; row < (count); ++row) {                                            \
+        OM_UNROLL                                                                             \
         for (size_t half = 0; half < 2; ++half) {                                             \
           OM_TILE_VECTOR total;                                                               \
           OM_TILE_TYPE *to = y + row * y_row_stride + half * OM_TILE_LANES;                   \

@@ -1,9 +1,11 @@
 // Matrix products: y[batch, rows, cols] = a[batch, rows, depth] * b[batch, depth, cols], then a chain.
 //
-// A workgroup of 256 makes one tile of TILE by TILE results from pieces of 32 * SLICES terms in
+// A workgroup of 256 (64 for tiles of 32) makes one tile of TILE by TILE results from pieces of 32 * SLICES terms in
 // shared memory, the next piece on its way while it computes. An invocation has ROWS rows by four
 // columns. With SLICES 4 (small tiles, for products with few results) a quarter of the workgroup
 // takes each block of 32 terms, and the four sums meet in shared memory.
+// Where there are few tiles and many terms, the depth is cut into chunks of workgroups of their own,
+// and matmul_sum.comp adds their results.
 //
 // Order of sums, exact: blocks of 32 terms in increasing k, product and sum rounded; four block
 // sums added in order make a group; groups added in order to the total (docs/exact.md, Products).
@@ -14,10 +16,10 @@
 //! kernel matmul_tile64_exact       OM_EXACT=1 TILE=64 ROWS=4 SLICES=1
 //! kernel matmul_tile64_vec4        OM_EXACT=0 TILE=64 ROWS=4 SLICES=1 VEC4=1
 //! kernel matmul_tile64_vec4_exact  OM_EXACT=1 TILE=64 ROWS=4 SLICES=1 VEC4=1
-//! kernel matmul_tile32             OM_EXACT=0 TILE=32 ROWS=1 SLICES=1
-//! kernel matmul_tile32_exact       OM_EXACT=1 TILE=32 ROWS=1 SLICES=1
-//! kernel matmul_tile32_vec4        OM_EXACT=0 TILE=32 ROWS=1 SLICES=1 VEC4=1
-//! kernel matmul_tile32_vec4_exact  OM_EXACT=1 TILE=32 ROWS=1 SLICES=1 VEC4=1
+//! kernel matmul_tile32             OM_EXACT=0 TILE=32 ROWS=4 SLICES=1
+//! kernel matmul_tile32_exact       OM_EXACT=1 TILE=32 ROWS=4 SLICES=1
+//! kernel matmul_tile32_vec4        OM_EXACT=0 TILE=32 ROWS=4 SLICES=1 VEC4=1
+//! kernel matmul_tile32_vec4_exact  OM_EXACT=1 TILE=32 ROWS=4 SLICES=1 VEC4=1
 //! kernel matmul_tile16             OM_EXACT=0 TILE=16 ROWS=1 SLICES=4
 //! kernel matmul_tile16_exact       OM_EXACT=1 TILE=16 ROWS=1 SLICES=4
 //! kernel matmul_tile16_vec4        OM_EXACT=0 TILE=16 ROWS=1 SLICES=4 VEC4=1
@@ -31,13 +33,13 @@
 #include "abi/matmul_params.h"
 #include "common/chain.glsl"
 
-#define THREADS 256u
+#define THREADS uint(TILE / ROWS * TILE / 4 * SLICES)
 #define BLOCK 32u
 #define STEP (BLOCK * SLICES)              // terms of one piece
 #define LANES (TILE / 4)                   // invocations along a tile's columns
 #define A_QUADS (STEP / 4u)                // of one row of a's piece
-#define FETCHES (TILE * A_QUADS / THREADS) // quads of a, and of b, that an invocation brings
-layout(local_size_x = 256) in;
+#define FETCHES uint(32 * ROWS / TILE)     // quads of a, and of b, that an invocation brings
+layout(local_size_x = TILE / ROWS * TILE / 4 * SLICES) in;
 
 #ifdef VEC4
 layout(set = 0, binding = 0, std430) readonly buffer A { vec4 a_data[]; };
@@ -95,7 +97,8 @@ void main() {
   uint thread = gl_LocalInvocationID.x;
   uint col_begin = group % P.col_tiles * uint(TILE);
   uint row_begin = group / P.col_tiles % P.row_tiles * uint(TILE);
-  uint element = group / P.col_tiles / P.row_tiles;
+  uint chunk = group / P.col_tiles / P.row_tiles % P.chunk_count;
+  uint element = group / P.col_tiles / P.row_tiles / P.chunk_count;
   uint index_2 = element % P.batch_2;
   uint index_1 = element / P.batch_2 % P.batch_1;
   uint index_0 = element / P.batch_2 / P.batch_1;
@@ -125,15 +128,18 @@ void main() {
 #endif
   }
 
+  uint chunk_begin = chunk * P.chunk_depth;
+  uint chunk_end = min(chunk_begin + P.chunk_depth, P.depth);
   vec4 a_next[FETCHES];
   vec4 b_next[FETCHES];
   for (uint i = 0u; i < FETCHES; ++i) {
     uint quad = thread + i * THREADS;
-    a_next[i] = fetch_a(a_base, row_begin + quad / A_QUADS, quad % A_QUADS * 4u);
-    b_next[i] = fetch_b(b_base, quad / uint(LANES), col_begin + quad % uint(LANES) * 4u);
+    a_next[i] = fetch_a(a_base, row_begin + quad / A_QUADS, chunk_begin + quad % A_QUADS * 4u);
+    b_next[i] =
+        fetch_b(b_base, chunk_begin + quad / uint(LANES), col_begin + quad % uint(LANES) * 4u);
   }
 
-  for (uint begin = 0u; begin < P.depth; begin += STEP) {
+  for (uint begin = chunk_begin; begin < chunk_end; begin += STEP) {
     barrier();
     for (uint i = 0u; i < FETCHES; ++i) {
       uint quad = thread + i * THREADS;
@@ -142,7 +148,7 @@ void main() {
     }
     barrier();
     uint next = begin + STEP;
-    if (next < P.depth) {
+    if (next < chunk_end) {
       for (uint i = 0u; i < FETCHES; ++i) {
         uint quad = thread + i * THREADS;
         a_next[i] = fetch_a(a_base, row_begin + quad / A_QUADS, next + quad % A_QUADS * 4u);
@@ -152,7 +158,7 @@ void main() {
 
     // Terms of this invocation's block that exist: beyond them the tiles hold zeros.
     uint block_begin = begin + slice * BLOCK;
-    uint terms = block_begin < P.depth ? min(P.depth - block_begin, BLOCK) : 0u;
+    uint terms = block_begin < chunk_end ? min(chunk_end - block_begin, BLOCK) : 0u;
     for (uint quad = 0u; quad * 4u < terms; ++quad) {
       uint b_row = (slice * BLOCK + quad * 4u) * uint(LANES) + lane;
       vec4 b0 = b_tile[b_row];
@@ -177,7 +183,7 @@ void main() {
 
 #if OM_EXACT && SLICES == 1
     bool is_first = begin % 128u == 0u;
-    bool is_last = next % 128u == 0u || next >= P.depth;
+    bool is_last = next % 128u == 0u || next >= chunk_end;
     for (uint r = 0u; r < uint(ROWS); ++r) {
       if (is_first) {
         part[r] = sum[r];
@@ -186,7 +192,7 @@ void main() {
       }
       sum[r] = vec4(0.0);
       if (is_last) {
-        if (begin < 128u) {
+        if (begin < chunk_begin + 128u) {
           total[r] = part[r];
         } else {
           total[r] = total[r] + part[r];
@@ -202,7 +208,7 @@ void main() {
     barrier();
     OM_PRECISE float part = 0.0;
     for (uint s = 0u; s < uint(SLICES); ++s) {
-      if (begin + s * BLOCK < P.depth) {
+      if (begin + s * BLOCK < chunk_end) {
         float block = a_tile[s * (THREADS / uint(SLICES)) + thread / 4u][thread & 3u];
         if (s == 0u) {
           part = block;
@@ -211,7 +217,7 @@ void main() {
         }
       }
     }
-    if (begin == 0u) {
+    if (begin == chunk_begin) {
       total = part;
     } else {
       total = total + part;
@@ -219,7 +225,8 @@ void main() {
 #endif
   }
 
-  uint y_base = element * P.rows * P.cols;
+  uint elements = P.group_count / P.col_tiles / P.row_tiles / P.chunk_count;
+  uint y_base = (chunk * elements + element) * P.rows * P.cols;
 #if SLICES > 1
 #  if !OM_EXACT
   barrier();

@@ -4,6 +4,7 @@
 #include "gpu/hal/vulkan/om_vk_buffer.h"
 
 #include "gpu/hal/om_hal_check.h"
+#include "gpu/hal/om_hal_copy.h"
 #include "gpu/hal/vulkan/om_vk_queue.h"
 
 static VkBufferUsageFlags usage_of(om_hal_memory memory) {
@@ -87,7 +88,7 @@ om_status om_vk_upload(om_ctx *ctx,
   if (buffer->memory == OM_HAL_READBACK) {
     return OM_FAIL(ctx, OM_E_INTERNAL, "A readback buffer cannot be uploaded to.");
   }
-  memcpy(buffer->mapped + offset, data, bytes);
+  om_hal_copy(ctx, buffer->mapped + offset, data, bytes);
   return OM_OK;
 }
 
@@ -104,6 +105,6 @@ om_status om_vk_download(om_ctx *ctx,
   if (buffer->memory != OM_HAL_READBACK) {
     return OM_FAIL(ctx, OM_E_INTERNAL, "Only a readback buffer can be downloaded from.");
   }
-  memcpy(data, buffer->mapped + offset, bytes);
+  om_hal_copy(ctx, data, buffer->mapped + offset, bytes);
   return OM_OK;
 }

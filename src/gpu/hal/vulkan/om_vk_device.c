@@ -69,6 +69,9 @@ static void set_limits(om_vk_device *device) {
       .subgroup_size = device->adapter.properties11.subgroupSize,
   };
   if (device->limits.binding_alignment < 4) device->limits.binding_alignment = 4;
+  if (device->limits.max_binding_bytes > device->limits.max_buffer_bytes) {
+    device->limits.max_binding_bytes = device->limits.max_buffer_bytes;
+  }
 }
 
 static void set_features(om_vk_device *device) {

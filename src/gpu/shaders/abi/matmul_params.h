@@ -5,7 +5,7 @@
 #include "abi/om_params.h"
 
 OM_PARAMS_BEGIN(matmul)
-OM_UINT(group_count)               /* workgroups: tiles of all elements of the batch */
+OM_UINT(group_count)               /* workgroups: tiles of all chunks and elements of the batch */
 OM_UINT(row_tiles)                 /* of one element of the batch */
 OM_UINT(col_tiles)
 OM_UINT(rows)
@@ -23,6 +23,8 @@ OM_UINT(a_stride_2)
 OM_UINT(b_stride_0)
 OM_UINT(b_stride_1)
 OM_UINT(b_stride_2)
+OM_UINT(chunk_count)               /* parts that the depth is cut into; above 1: y has a result each */
+OM_UINT(chunk_depth)               /* terms of one; a multiple of 128 where there are several */
 OM_PARAMS_END(matmul)
 
 #endif

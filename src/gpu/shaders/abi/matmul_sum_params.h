@@ -1,0 +1,12 @@
+/* Parameters of the sum of a product's chunks. */
+#ifndef OM_MATMUL_SUM_PARAMS_H
+#define OM_MATMUL_SUM_PARAMS_H
+
+#include "abi/om_params.h"
+
+OM_PARAMS_BEGIN(matmul_sum)
+OM_UINT(elems)                     /* of the result, and of each chunk */
+OM_UINT(chunk_count)
+OM_PARAMS_END(matmul_sum)
+
+#endif

@@ -1,0 +1,217 @@
+/* Comparisons, logic, bits, classification, selection, remainders, Sum and Mean. */
+#include <math.h>
+
+#include "harness/om_test.h"
+
+static double compare(const char *type, double x, double y) {
+  if (strcmp(type, "Equal") == 0) return x == y;
+  if (strcmp(type, "Less") == 0) return x < y;
+  if (strcmp(type, "Greater") == 0) return x > y;
+  if (strcmp(type, "LessOrEqual") == 0) return x <= y;
+  if (strcmp(type, "GreaterOrEqual") == 0) return x >= y;
+  if (strcmp(type, "And") == 0) return x != 0.0 && y != 0.0;
+  if (strcmp(type, "Or") == 0) return x != 0.0 || y != 0.0;
+  return (x != 0.0) != (y != 0.0);
+}
+
+static void reference(const om_node *node,
+                      const om_ref_tensor *inputs,
+                      size_t input_count,
+                      om_ref_tensor *outputs,
+                      size_t output_count) {
+  (void)input_count;
+  (void)output_count;
+  for (size_t i = 0; i < outputs[0].elems; ++i) {
+    outputs[0].values[i] = compare(node->type,
+                                   om_ref_broadcast(&inputs[0], &outputs[0], i),
+                                   om_ref_broadcast(&inputs[1], &outputs[0], i));
+  }
+}
+
+static const om_op_case compare_cases[] = {
+    {.name = "f32", .inputs = {"f32 4x7 = 1 2 3", "f32 7 = 1 3 2 3"}},
+    {.name = "edges", .inputs = {"f32 1089 edges", "f32 1089 edges"}},
+    {.name = "long", .inputs = {"f32 40001", "f32 40001"}},
+    {.name = "both_ways", .inputs = {"f32 3x1x5 = 1 2 3 4", "f32 4x1 = 2 1 3"}},
+    {.name = "scalar", .inputs = {"f32 5x5 = 1 2 3", "f32 scalar = 2"}},
+    {.name = "rank_8", .inputs = {"f32 2x1x3x1x2x1x2x1 = 1 2", "f32 2x3x1x2x1x2x1x3 = 2 1 1"}},
+    {.name = "f64", .inputs = {"f64 9 = 1 2 3", "f64 9 = 2"}},
+    {.name = "f16", .inputs = {"f16 200 edges", "f16 200 edges"}},
+    {.name = "bf16", .inputs = {"bf16 9 = 1 2 3", "bf16 9 = 2"}},
+    {.name = "i8", .inputs = {"i8 99", "i8 99"}},
+    {.name = "i16", .inputs = {"i16 99", "i16 99"}},
+    {.name = "i32", .inputs = {"i32 99", "i32 99"}},
+    {.name = "i64", .inputs = {"i64 99", "i64 99"}},
+    {.name = "u8", .inputs = {"u8 99", "u8 99"}},
+    {.name = "u16", .inputs = {"u16 99", "u16 99"}},
+    {.name = "u32", .inputs = {"u32 99", "u32 99"}},
+    {.name = "u64", .inputs = {"u64 99", "u64 99"}},
+    {.name = "empty", .inputs = {"f32 0x3", "f32 3"}},
+    {.name = "types", .inputs = {"f32 2", "i32 2"}, .error = "int32"},
+    {.name = "unfit", .inputs = {"f32 2", "f32 3"}, .error = "do not broadcast"},
+};
+
+static const om_op_case equal_cases[] = {
+    {.name = "bool", .inputs = {"b8 4 = 0 1 0 1", "b8 4 = 0 0 1 1"}},
+    {.name = "large", .inputs = {"i64 1 = 9007199254740993", "i64 1 = 9007199254740993"}},
+};
+
+static const om_op_case logic_cases[] = {
+    {.name = "pairs", .inputs = {"b8 4 = 0 1 0 1", "b8 4 = 0 0 1 1"}},
+    {.name = "rows", .inputs = {"b8 2x2x5 = 1 1 0", "b8 5 = 1 0 1 0 1"}},
+};
+
+static const om_op_case not_cases[] = {
+    {.name = "both", .inputs = {"b8 3 = 0 1 0"}, .expected = {"1 0 1"}},
+};
+
+static const om_op_case and_cases[] = {
+    {.name = "u8", .inputs = {"u8 2 = 12 255", "u8 2 = 10 15"}, .expected = {"8 15"}},
+    {.name = "i64", .inputs = {"i64 2 = -1 6", "i64 1 = 3"}, .expected = {"3 2"}},
+};
+static const om_op_case or_cases[] = {
+    {.name = "u16", .inputs = {"u16 2 = 12 256", "u16 2 = 10 15"}, .expected = {"14 271"}},
+};
+static const om_op_case xor_cases[] = {
+    {.name = "i32", .inputs = {"i32 2 = 12 -1", "i32 2 = 10 15"}, .expected = {"6 -16"}},
+};
+static const om_op_case bit_not_cases[] = {
+    {.name = "i8", .inputs = {"i8 3 = 0 -1 5"}, .expected = {"-1 0 -6"}},
+    {.name = "u32", .inputs = {"u32 2 = 0 1"}, .expected = {"4294967295 4294967294"}},
+};
+static const om_op_case shift_cases[] = {
+    {.name = "left",
+     .inputs = {"u8 4 = 1 3 129 1", "u8 4 = 0 7 1 8"},
+     .attrs = "direction=\"LEFT\"",
+     .expected = {"1 128 2 0"}},
+    {.name = "right",
+     .inputs = {"u32 3 = 16 5 4294967295", "u32 3 = 2 0 32"},
+     .attrs = "direction=\"RIGHT\"",
+     .expected = {"4 5 0"}},
+    {.name = "long",
+     .inputs = {"u64 1 = 1", "u64 1 = 40"},
+     .attrs = "direction=\"LEFT\"",
+     .expected = {"1099511627776"}},
+    {.name = "nowhere", .inputs = {"u8 1", "u8 1"}, .error = "must be 'LEFT' or 'RIGHT'"},
+};
+
+static const om_op_case nan_cases[] = {
+    {.name = "f32", .inputs = {"f32 4 = nan 1 inf -inf"}, .expected = {"1 0 0 0"}},
+    {.name = "f64", .inputs = {"f64 2 = nan 1"}, .expected = {"1 0"}},
+    {.name = "f16", .inputs = {"f16 3 = nan 1 inf"}, .expected = {"1 0 0"}},
+};
+static const om_op_case inf_cases[] = {
+    {.name = "both", .inputs = {"f32 4 = nan 1 inf -inf"}, .expected = {"0 0 1 1"}},
+    {.name = "positive",
+     .inputs = {"f32 3 = 1 inf -inf"},
+     .attrs = "detect_negative=0",
+     .expected = {"0 1 0"}},
+    {.name = "negative",
+     .inputs = {"f64 3 = 1 inf -inf"},
+     .attrs = "detect_positive=0",
+     .expected = {"0 0 1"}},
+    {.name = "f16", .inputs = {"f16 3 = 1 inf -inf"}, .expected = {"0 1 1"}},
+};
+
+static const om_op_case where_cases[] = {
+    {.name = "scalar",
+     .inputs = {"b8 1 = 1", "f32 2x3 ramp", "f32 1 = 9"},
+     .expected = {"0 1 2 3 4 5"}},
+    {.name = "rows",
+     .inputs = {"b8 3x1 = 1 0 1", "f32 1x5 ramp", "f32 scalar = -1"},
+     .expected = {"0 1 2 3 4 -1 -1 -1 -1 -1 0 1 2 3 4"}},
+    {.name = "f16",
+     .inputs = {"b8 2 = 1 0", "f16 2 = 1 2", "f16 2 = 3 nan"},
+     .expected = {"1 nan"}},
+    {.name = "i64",
+     .inputs = {"b8 2 = 1 0", "i64 2 = 9007199254740993 2", "i64 1 = 3"},
+     .expected = {"9007199254740993 3"}},
+    {.name = "u8", .inputs = {"b8 2 = 0 1", "u8 2 = 1 2", "u8 2 = 3 4"}, .expected = {"3 2"}},
+    {.name = "bool", .inputs = {"b8 2 = 0 1", "b8 1 = 1", "b8 1 = 0"}, .expected = {"0 1"}},
+    {.name = "str", .inputs = {"b8 2 = 0 1", "str 2 = a b", "str 2 = c d"}, .expected = {"c b"}},
+    {.name = "types", .inputs = {"b8 1", "f32 1", "i32 1"}, .error = "input 2 is int32"},
+};
+
+/* ---- Remainders ---- */
+
+static const om_op_case mod_cases[] = {
+    {.name = "signs",
+     .inputs = {"i64 4 = -7 7 -7 7", "i64 4 = 3 -3 -3 3"},
+     .expected = {"2 -2 -1 1"}},
+    {.name = "fmod",
+     .inputs = {"i32 4 = -7 7 -7 7", "i32 4 = 3 -3 -3 3"},
+     .attrs = "fmod=1",
+     .expected = {"-1 1 -1 1"}},
+    {.name = "large",
+     .inputs = {"i64 5 = 3 1234567890 999999999 1999999993 1500000001", "i64 1 = 13"},
+     .expected = {"3 10 11 4 6"}},
+    {.name = "lowest", .inputs = {"i32 1 = -2147483648", "i32 1 = -1"}, .expected = {"0"}},
+    {.name = "u32", .inputs = {"u32 2 = 4294967295 7", "u32 1 = 10"}, .expected = {"5 7"}},
+    {.name = "i8", .inputs = {"i8 2 = -128 127", "i8 2 = 7 -7"}, .expected = {"5 -6"}},
+    {.name = "f32",
+     .inputs = {"f32 4 = -4.3 7.2 5 -4.3", "f32 4 = 2.1 -3.4 8 2.1"},
+     .attrs = "fmod=1",
+     .expected = {"-0.1 0.4 5 -0.1"},
+     .scaled_error = 1e-5},
+    {.name = "f16",
+     .inputs = {"f16 2 = -7 7", "f16 1 = 3"},
+     .attrs = "fmod=1",
+     .expected = {"-1 1"}},
+    {.name = "by_zero", .inputs = {"i32 2", "i32 2 = 1 0"}, .error = "division by zero"},
+};
+
+/* ---- Several tensors ---- */
+
+static void several(const om_node *node,
+                    const om_ref_tensor *inputs,
+                    size_t input_count,
+                    om_ref_tensor *outputs,
+                    size_t output_count) {
+  const bool is_mean = strcmp(node->type, "Mean") == 0;
+  (void)output_count;
+  for (size_t i = 0; i < outputs[0].elems; ++i) {
+    double sum = 0.0;
+    for (size_t k = 0; k < input_count; ++k) sum += om_ref_broadcast(&inputs[k], &outputs[0], i);
+    outputs[0].values[i] = is_mean ? sum / (double)input_count : sum;
+  }
+}
+
+static const om_op_case several_cases[] = {
+    {.name = "one", .inputs = {"f32 5"}},
+    {.name = "three", .inputs = {"f32 5x1", "f32 1x4", "f32 2x1x1"}},
+    {.name = "f64", .inputs = {"f64 5", "f64 5"}},
+    {.name = "f16", .inputs = {"f16 70", "f16 70", "f16 1"}, .scaled_error = 2e-3},
+};
+
+#define SUITE(type, table, function)                 \
+  {.op_type = (type),                                \
+   .cases = (table),                                 \
+   .case_count = sizeof(table) / sizeof((table)[0]), \
+   .reference = (function),                          \
+   .declined = "no kernel for this operator"}
+
+static const om_op_suite suites[] = {
+    SUITE("Equal", compare_cases, reference),
+    SUITE("Less", compare_cases, reference),
+    SUITE("Greater", compare_cases, reference),
+    SUITE("LessOrEqual", compare_cases, reference),
+    SUITE("GreaterOrEqual", compare_cases, reference),
+    SUITE("Equal", equal_cases, reference),
+    SUITE("And", logic_cases, reference),
+    SUITE("Or", logic_cases, reference),
+    SUITE("Xor", logic_cases, reference),
+    SUITE("Not", not_cases, NULL),
+    SUITE("BitwiseAnd", and_cases, NULL),
+    SUITE("BitwiseOr", or_cases, NULL),
+    SUITE("BitwiseXor", xor_cases, NULL),
+    SUITE("BitwiseNot", bit_not_cases, NULL),
+    SUITE("BitShift", shift_cases, NULL),
+    SUITE("IsNaN", nan_cases, NULL),
+    SUITE("IsInf", inf_cases, NULL),
+    SUITE("Where", where_cases, NULL),
+    SUITE("Mod", mod_cases, NULL),
+    SUITE("Sum", several_cases, several),
+    SUITE("Mean", several_cases, several),
+};
+
+OM_OP_TESTS(suites)

@@ -1,0 +1,234 @@
+/* The primitives of exact mode: errors against double precision, special values, and the shaders'
+ * division and square root against the processor's. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/om_thread.h"
+#include "cpu/exact/om_exact_sum.h"
+#include "harness/om_exact_portable.h"
+
+static uint32_t next_bits(uint32_t *state) {
+  *state ^= *state << 13;
+  *state ^= *state >> 17;
+  *state ^= *state << 5;
+  return *state;
+}
+
+/* |got - want| in units in the last place of `want`; a subnormal wanted counts as zero. */
+static double error_of(float got, double want) {
+  int exponent = 0;
+  if (isnan(want)) return om_is_nan(got) ? 0.0 : HUGE_VAL;
+  if (fabs(want) < 0x1p-126) return fabsf(got) <= 0x1.00001p-126f ? 0.0 : HUGE_VAL;
+  if (isinf((float)want) || om_is_inf(got)) {
+    const bool is_near = fabs(want) > 0x1.fffff0p127;
+    return got == (float)want || (is_near && fabsf(got) > 0x1.fffff0p127f) ? 0.0 : HUGE_VAL;
+  }
+  (void)frexp(want, &exponent);
+  return fabs((double)got - want) / ldexp(1.0, exponent - 24);
+}
+
+typedef struct function_case {
+  const char *name;
+  float (*function)(float);
+  double (*reference)(double);
+  double low, high; /* of half of the arguments; the others are any bits */
+  double limit;     /* units in the last place */
+} function_case;
+
+static double sigmoid(double x) {
+  return 1.0 / (1.0 + exp(-x));
+}
+
+static double softplus(double x) {
+  return fmax(x, 0.0) + log1p(exp(-fabs(x)));
+}
+
+static double sign(double x) {
+  return isnan(x) ? x : (double)((x > 0.0) - (x < 0.0));
+}
+
+static const function_case functions[] = {
+    {"exp", om_exp, exp, -90, 90, 1.2},
+    {"ln", om_ln, log, 0.5, 2, 1.0},
+    {"tanh", om_tanh, tanh, -5, 5, 1.5},
+    {"erf", om_erf, erf, -4, 4, 2.0},
+    {"sigmoid", om_sigmoid, sigmoid, -20, 20, 2.6},
+    {"softplus", om_softplus, softplus, -20, 20, 2.6},
+    {"sin", om_sin, sin, -300, 300, 2.8},
+    {"cos", om_cos, cos, -300, 300, 2.8},
+    {"expm1", om_expm1, expm1, -2, 2, 2.6},
+    {"log1p", om_log1p, log1p, -0.9, 2, 2.6},
+    {"sqrt", om_sqrt, sqrt, 0, 10, 0.5},
+    {"floor", om_floor, floor, -100, 100, 0.0},
+    {"ceil", om_ceil, ceil, -100, 100, 0.0},
+    {"round", om_round, rint, -100, 100, 0.0},
+    {"sign", om_sign, sign, -1, 1, 0.0},
+};
+
+static void test_functions_are_near(void **unused) {
+  uint32_t state = 12345;
+  (void)unused;
+  for (size_t f = 0; f < sizeof functions / sizeof functions[0]; ++f) {
+    const function_case *c = &functions[f];
+    for (uint32_t i = 0; i < 200000; ++i) {
+      const double part = (double)next_bits(&state) / 4294967296.0;
+      const uint32_t bits = next_bits(&state);
+      float x = om_ftz(om_float(bits));
+      if (i % 2) x = om_ftz((float)(c->low + (c->high - c->low) * part));
+      const double error = error_of(c->function(x), c->reference((double)x));
+      if (error > c->limit) {
+        fail_msg(
+            "%s(%.9g) is %.9g, off by %g units", c->name, (double)x, (double)c->function(x), error);
+      }
+    }
+  }
+}
+
+static void test_pow_is_near(void **unused) {
+  uint32_t state = 99;
+  (void)unused;
+  for (uint32_t i = 0; i < 600000; ++i) {
+    const double a = (double)next_bits(&state) / 4294967296.0;
+    const double b = (double)next_bits(&state) / 4294967296.0;
+    float x = om_ftz(om_float(next_bits(&state)));
+    float y = om_ftz(om_float(next_bits(&state)));
+    if (i % 3 == 1) {
+      x = om_abs(x);
+      y = (float)((b - 0.5) * 4.0);
+    } else if (i % 3 == 2) {
+      x = (float)(a * 4.0);
+      y = (float)((b - 0.5) * 200.0);
+    }
+    const double error = error_of(om_pow(x, y), pow((double)x, (double)y));
+    if (error > 2.6) fail_msg("pow(%.9g, %.9g) is off by %g units", (double)x, (double)y, error);
+  }
+}
+
+static void test_pow_special_values(void **unused) {
+  static const float values[] = {
+      0.0f,   -0.0f,      1.0f,         -1.0f,         2.0f,       -2.0f,      3.0f,      -3.0f,
+      0.5f,   -0.5f,      2.5f,         1e30f,         -1e30f,     INFINITY,   -INFINITY, NAN,
+      1e-30f, 8388609.0f, -16777217.0f, 4294967296.0f, 1.0000001f, 0.99999994f};
+  const size_t count = sizeof values / sizeof values[0];
+  (void)unused;
+  for (size_t i = 0; i < count; ++i) {
+    for (size_t k = 0; k < count; ++k) {
+      const float got = om_pow(values[i], values[k]);
+      const double want = pow((double)values[i], (double)values[k]);
+      const bool same_sign = isnan(want) || !signbit(got) == !signbit(want);
+      if (error_of(got, want) > 2.6 || !same_sign) {
+        fail_msg("pow(%g, %g) is %g", (double)values[i], (double)values[k], (double)got);
+      }
+    }
+  }
+}
+
+/* Quotients near ties, of any exponents, and special values. */
+static void test_portable_division(void **unused) {
+  uint32_t state = 777;
+  (void)unused;
+  for (uint32_t i = 0; i < 1500000; ++i) {
+    uint32_t a = next_bits(&state);
+    uint32_t b = next_bits(&state);
+    if (i % 4 == 0) a = (a & 0xfffu) | 0x3f800000u;
+    if (i % 8 == 0) b = a + (b & 3u);
+    if (i % 16 == 3) b &= 0x80ffffffu;
+    if (i % 16 == 5) b = (a & 0x7f800000u) + (b & 0x7fffffu);
+    if (i % 1024 == 7) a = b & 0xff800000u;
+    const float x = om_float(a);
+    const float y = om_float(b);
+    const float want = om_div(x, y);
+    const float got = om_portable_div(x, y);
+    if (om_bits(got) != om_bits(want) && !(om_is_nan(got) && om_is_nan(want))) {
+      fail_msg("%08x / %08x is %08x, not %08x", a, b, om_bits(got), om_bits(want));
+    }
+    const float root = om_sqrt(x);
+    const float portable_root = om_portable_sqrt(x);
+    if (om_bits(root) != om_bits(portable_root) && !(om_is_nan(root) && om_is_nan(portable_root))) {
+      fail_msg("sqrt %08x is %08x, not %08x", a, om_bits(portable_root), om_bits(root));
+    }
+  }
+}
+
+static void test_order_of_largest(void **unused) {
+  (void)unused;
+  assert_int_equal(om_bits(om_max(-0.0f, 0.0f)), 0);
+  assert_int_equal(om_bits(om_max(0.0f, -0.0f)), 0);
+  assert_int_equal(om_bits(om_min(0.0f, -0.0f)), OM_SIGN_BIT);
+  assert_true(om_is_nan(om_max(NAN, 1.0f)));
+  assert_true(om_is_nan(om_max(1.0f, NAN)));
+  assert_true(om_is_nan(om_min(NAN, -INFINITY)));
+  assert_true(om_max(-INFINITY, -1.0f) == -1.0f);
+}
+
+/* The lanes of a sum, written plainly. */
+static float plain_row_sum(const float *x, size_t count) {
+  float lanes[OM_ROW_LANES] = {0};
+  for (size_t i = 0; i < count; ++i) lanes[i % OM_ROW_LANES] += x[i];
+  for (size_t half = OM_ROW_LANES / 2; half >= 1; half /= 2) {
+    for (size_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+  }
+  return lanes[0];
+}
+
+static float plain_product(const float *a, const float *b, size_t depth) {
+  float total = 0.0f;
+  for (size_t g = 0; g < depth; g += 128) {
+    float group = 0.0f;
+    for (size_t k = g; k < g + 128 && k < depth; k += 32) {
+      float block = 0.0f;
+      for (size_t i = k; i < k + 32 && i < depth; ++i) block += a[i] * b[i];
+      group = k == g ? block : group + block;
+    }
+    total = g == 0 ? group : total + group;
+  }
+  return total;
+}
+
+static void test_sums_keep_their_order(void **unused) {
+  enum { LONGEST = 1500 };
+  static float x[LONGEST];
+  static float y[LONGEST];
+  uint32_t state = 5;
+  (void)unused;
+  for (size_t i = 0; i < LONGEST; ++i) {
+    x[i] = (float)((double)next_bits(&state) / 1e9 - 2.0);
+    y[i] = (float)((double)next_bits(&state) / 1e9 - 2.0);
+  }
+  for (size_t n = 0; n <= LONGEST; n += n < 600 ? 1 : 53) {
+    float column = 0.0f;
+    assert_true(om_row_sum(x, n, 0.0f) == plain_row_sum(x, n));
+    assert_true(om_product(x, 1, y, 1, n) == plain_product(x, y, n));
+    om_product_columns(x, 1, y, 1, n, 1, &column);
+    assert_true(column == plain_product(x, y, n));
+  }
+}
+
+static int begin_flushing(void **state) {
+  static uint64_t kept;
+  kept = om_flush_subnormals_begin();
+  *state = &kept;
+  return 0;
+}
+
+static int end_flushing(void **state) {
+  om_flush_subnormals_end(*(uint64_t *)*state);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_functions_are_near),
+      cmocka_unit_test(test_pow_is_near),
+      cmocka_unit_test(test_pow_special_values),
+      cmocka_unit_test(test_portable_division),
+      cmocka_unit_test(test_order_of_largest),
+      cmocka_unit_test(test_sums_keep_their_order),
+  };
+  return cmocka_run_group_tests(tests, begin_flushing, end_flushing);
+}

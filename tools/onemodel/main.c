@@ -1,0 +1,61 @@
+/* The command `onemodel`: finds the subcommand. */
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+
+static const struct {
+  const char *name;
+  int (*run)(int argc, char **argv);
+  const char *usage;
+} subcommands[] = {
+    {"devices", command_devices, "[--json]                lists the GPUs"},
+    {"info", command_info, "MODEL [--json]             inputs, outputs, opsets, operators, size"},
+    {"run", command_run, "MODEL [--out FILE.npz]      runs once; prints or writes the outputs"},
+    {"bench", command_bench, "MODEL [--runs N] [--warmup N] [--json]   time and memory"},
+    {"compare", command_compare,
+     "MODEL [--by-node] [--tolerance T] [--reference-device D] [--reference-mode M]\n"
+     "            the device against the CPU's exact mode, or any two"},
+    {"placement", command_placement, "MODEL [--json]        where each operator runs, and why"},
+    {"ops", command_ops, "[--markdown]               the operators of this build"},
+};
+
+static const char common[] =
+    "Options of all that run a model:\n"
+    "  --device cpu|gpu|gpu:N|NAME   default: the first GPU, else the CPU\n"
+    "  --mode fast|exact             default: fast\n"
+    "  --threads N                   of the CPU; default: all cores\n"
+    "  --require-gpu                 fail if an operator cannot run on the GPU\n"
+    "  --no-fusion                   each operator in its own pass\n"
+    "  --input NAME=FILE             .npy, .npz (member NAME) or a TensorProto .pb\n"
+    "  --shape NAME=1x3x48x320       of an input that is filled at random\n"
+    "  --seed N                      of random inputs; default: 1\n"
+    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 compare found a difference,\n"
+    "4 not supported or --require-gpu not kept, 5 a file cannot be read or written.\n";
+
+static void print_usage(FILE *out) {
+  fprintf(out, "onemodel %s: runs ONNX models on any GPU and on the CPU\n\n", om_version());
+  for (size_t i = 0; i < sizeof subcommands / sizeof subcommands[0]; ++i) {
+    fprintf(out, "  onemodel %s %s\n", subcommands[i].name, subcommands[i].usage);
+  }
+  fprintf(out, "\n%s", common);
+}
+
+int main(int argc, char **argv) {
+  if (argc >= 2) {
+    for (size_t i = 0; i < sizeof subcommands / sizeof subcommands[0]; ++i) {
+      if (strcmp(argv[1], subcommands[i].name) == 0) return subcommands[i].run(argc - 2, argv + 2);
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+      print_usage(stdout);
+      return EXIT_DONE;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+      printf("onemodel %s\n", om_version());
+      return EXIT_DONE;
+    }
+    fprintf(stderr, "onemodel: there is no subcommand '%s'.\n", argv[1]);
+  }
+  print_usage(stderr);
+  return EXIT_USAGE;
+}
