@@ -24,17 +24,17 @@
 
 /* Counts what one session or model holds. shared: updated atomically. */
 typedef struct om_memory_use {
-  uint64_t allocations;     /* made so far */
+  uint64_t allocations; /* made so far */
   uint64_t live_bytes;
   uint64_t peak_bytes;
 } om_memory_use;
 
 typedef struct om_ctx {
   om_allocator allocator;
-  om_memory_use *use;       /* borrowed; NULL: not counted */
-  om_error *error;          /* borrowed; never NULL inside the library */
+  om_memory_use *use; /* borrowed; NULL: not counted */
+  om_error *error;    /* borrowed; never NULL inside the library */
   om_log log;
-  uint32_t thread_count;    /* at least 1 */
+  uint32_t thread_count; /* at least 1 */
 } om_ctx;
 
 /* ---- Errors ---- */
@@ -53,31 +53,34 @@ void om_error_clear(om_error *error);
 #define OM_FAIL(ctx, status, ...) om_fail((ctx), (status), __FILE__, __LINE__, __VA_ARGS__)
 
 /* Returns from the function while it owns nothing. */
-#define OM_TRY(call)                          \
-  do {                                        \
-    om_status om_try_status = (call);         \
+#define OM_TRY(call)                                  \
+  do {                                                \
+    om_status om_try_status = (call);                 \
     if (om_try_status != OM_OK) return om_try_status; \
   } while (0)
 
 /* Leaves through `done` with `st` set. */
-#define OM_GO(call)               \
-  do {                            \
-    st = (call);                  \
-    if (st != OM_OK) goto done;   \
+#define OM_GO(call)             \
+  do {                          \
+    st = (call);                \
+    if (st != OM_OK) goto done; \
   } while (0)
 
 /* ptr = zeroed array of `count`; leaves through `done` when there is no memory. */
-#define OM_GO_NEW(ptr, count)                                               \
-  do {                                                                      \
-    (ptr) = om_new_bytes(ctx, (count), sizeof *(ptr));                      \
-    if (!(ptr)) { st = OM_E_OUT_OF_MEMORY; goto done; }                     \
+#define OM_GO_NEW(ptr, count)                          \
+  do {                                                 \
+    (ptr) = om_new_bytes(ctx, (count), sizeof *(ptr)); \
+    if (!(ptr)) {                                      \
+      st = OM_E_OUT_OF_MEMORY;                         \
+      goto done;                                       \
+    }                                                  \
   } while (0)
 
 /* Drops a status on purpose; say why beside it. */
-#define OM_IGNORE(call)                \
-  do {                                 \
-    om_status om_ignored = (call);     \
-    (void)om_ignored;                  \
+#define OM_IGNORE(call)            \
+  do {                             \
+    om_status om_ignored = (call); \
+    (void)om_ignored;              \
   } while (0)
 
 void om_log_write(const om_ctx *ctx, om_log_level level, const char *fmt, ...) OM_PRINTF(3, 4);
@@ -92,7 +95,8 @@ void *om_new_bytes(om_ctx *ctx, size_t count, size_t elem_bytes);
 void om_delete(om_ctx *ctx, void *ptr);
 
 /* Grows an array to `count` elements, keeping the first `old_count`; the new part is zeroed. */
-om_status om_resize_bytes(om_ctx *ctx, void **ptr, size_t old_count, size_t count, size_t elem_bytes);
+om_status om_resize_bytes(
+    om_ctx *ctx, void **ptr, size_t old_count, size_t count, size_t elem_bytes);
 
 /* Makes room for one more element in an array that doubles. */
 #define OM_GROW(ctx, array, count, capacity) \
@@ -105,7 +109,7 @@ om_allocator om_default_allocator(void);
 /* Memory freed as a whole: load and planning. single. */
 typedef struct om_pool_block om_pool_block;
 typedef struct om_pool {
-  om_pool_block *blocks;    /* owned */
+  om_pool_block *blocks; /* owned */
 } om_pool;
 
 /* Zeroed memory aligned to 16, freed by om_pool_deinit; NULL and a recorded error on failure. */

@@ -4,10 +4,10 @@
 
 #include <stdint.h>
 
-uint16_t om_f16_from_f32(float value);   /* overflow gives infinity; NaN stays NaN */
+uint16_t om_f16_from_f32(float value); /* overflow gives infinity; NaN stays NaN */
 float om_f16_to_f32(uint16_t bits);
 uint16_t om_bf16_from_f32(float value);
 float om_bf16_to_f32(uint16_t bits);
-uint16_t om_f16_from_f64(double value);  /* one rounding, not by way of float32 */
+uint16_t om_f16_from_f64(double value); /* one rounding, not by way of float32 */
 
 #endif

@@ -46,7 +46,7 @@ const char *om_shape_text(char *buffer, size_t buffer_bytes, uint32_t rank, cons
 om_tensor om_tensor_of(om_dtype dtype, uint32_t rank, const int64_t *dims, void *data) {
   om_tensor tensor = {.dtype = dtype, .rank = rank, .data = data};
   if (!om_shape_bytes(dtype, rank, dims, &tensor.data_bytes)) tensor.data_bytes = 0;
-  for (uint32_t i = 0; i < rank && i < OM_MAX_RANK; ++i) tensor.dims[i] = dims[i];
+  for (uint32_t i = 0; i < rank && rank <= OM_MAX_RANK; ++i) tensor.dims[i] = dims[i];
   return tensor;
 }
 

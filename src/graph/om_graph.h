@@ -19,25 +19,26 @@
 typedef uint32_t om_value_id;
 typedef uint32_t om_node_id;
 #define OM_NO_VALUE UINT32_MAX
-#define OM_NO_NODE UINT32_MAX
+#define OM_NO_NODE  UINT32_MAX
 
-typedef enum om_attr_kind {      /* ONNX's AttributeProto.AttributeType */
-  OM_ATTR_NONE = 0,
-  OM_ATTR_FLOAT = 1,
-  OM_ATTR_INT = 2,
-  OM_ATTR_STRING = 3,
-  OM_ATTR_TENSOR = 4,
-  OM_ATTR_GRAPH = 5,
-  OM_ATTR_FLOATS = 6,
-  OM_ATTR_INTS = 7,
-  OM_ATTR_STRINGS = 8,
-  OM_ATTR_OTHER = 9,             /* lists of tensors or graphs, sparse tensors, types */
+typedef enum om_attr_kind { /* ONNX's AttributeProto.AttributeType */
+                            OM_ATTR_NONE = 0,
+                            OM_ATTR_FLOAT = 1,
+                            OM_ATTR_INT = 2,
+                            OM_ATTR_STRING = 3,
+                            OM_ATTR_TENSOR = 4,
+                            OM_ATTR_GRAPH = 5,
+                            OM_ATTR_FLOATS = 6,
+                            OM_ATTR_INTS = 7,
+                            OM_ATTR_STRINGS = 8,
+                            OM_ATTR_OTHER =
+                                9, /* lists of tensors or graphs, sparse tensors, types */
 } om_attr_kind;
 
 typedef struct om_attr {
   const char *name;
   om_attr_kind kind;
-  size_t count;                  /* of floats, ints or strings */
+  size_t count; /* of floats, ints or strings */
   union {
     float f;
     int64_t i;
@@ -46,42 +47,42 @@ typedef struct om_attr {
     const float *floats;
     const int64_t *ints;
     const om_string *strings;
-    om_string graph_bytes;       /* a GraphProto, not yet read; borrowed from the file */
+    om_string graph_bytes; /* a GraphProto, not yet read; borrowed from the file */
   };
 } om_attr;
 
-struct om_op;                    /* om_op.h */
+struct om_op; /* om_op.h */
 
 typedef struct om_node {
-  const char *name;              /* never NULL or empty */
+  const char *name; /* never NULL or empty */
   const char *type;
-  const char *domain;            /* "" is ai.onnx */
-  int32_t opset;                 /* the version of the domain that the model imports */
-  const om_value_id *inputs;     /* OM_NO_VALUE where an optional one is absent */
+  const char *domain;        /* "" is ai.onnx */
+  int32_t opset;             /* the version of the domain that the model imports */
+  const om_value_id *inputs; /* OM_NO_VALUE where an optional one is absent */
   uint32_t input_count;
   const om_value_id *outputs;
   uint32_t output_count;
   const om_attr *attrs;
   uint32_t attr_count;
-  const struct om_op *op;        /* static; NULL: unknown operator */
-  const void *params;            /* op->params_bytes bytes: attributes as op->resolve left them */
+  const struct om_op *op; /* static; NULL: unknown operator */
+  const void *params;     /* op->params_bytes bytes: attributes as op->resolve left them */
 } om_node;
 
 typedef struct om_value {
-  const char *name;              /* never NULL; unique */
-  om_dtype dtype;                /* OM_DTYPE_NONE: not known before the plan */
+  const char *name; /* never NULL; unique */
+  om_dtype dtype;   /* OM_DTYPE_NONE: not known before the plan */
   bool has_rank;
   uint32_t rank;
-  int64_t dims[OM_MAX_RANK];     /* -1: not known before the plan */
+  int64_t dims[OM_MAX_RANK]; /* -1: not known before the plan */
   const char *dim_names[OM_MAX_RANK];
-  const om_tensor *constant;     /* its value where it is known; data borrowed */
-  om_node_id producer;           /* OM_NO_NODE: an input or a constant */
+  const om_tensor *constant; /* its value where it is known; data borrowed */
+  om_node_id producer;       /* OM_NO_NODE: an input or a constant */
   bool is_input;
   bool is_output;
 } om_value;
 
 typedef struct om_graph {
-  om_pool pool;                  /* owned: all below, and names */
+  om_pool pool; /* owned: all below, and names */
   om_value *values;
   size_t value_count, value_capacity;
   om_node *nodes;
@@ -101,7 +102,10 @@ void om_graph_deinit(om_ctx *ctx, om_graph *graph);
 om_status om_graph_copy(om_ctx *ctx, const om_graph *source, om_graph *out_graph);
 
 /* Appends; the pointers inside *value and *node must live in the graph's pool or longer. */
-om_status om_graph_add_value(om_ctx *ctx, om_graph *graph, const om_value *value, om_value_id *out_id);
+om_status om_graph_add_value(om_ctx *ctx,
+                             om_graph *graph,
+                             const om_value *value,
+                             om_value_id *out_id);
 om_status om_graph_add_node(om_ctx *ctx, om_graph *graph, const om_node *node, om_node_id *out_id);
 
 /* Sorts the nodes, sets producers, and checks the first two invariants. OM_E_INVALID_MODEL names
@@ -118,10 +122,14 @@ const om_attr *om_node_attr(const om_node *node, const char *name);
 
 /* Typed attributes with a default; an attribute of another kind is OM_E_INVALID_MODEL and the
  * message names it. om_node_attr_ints gives count 0 where it is absent. */
-om_status om_node_attr_int(om_ctx *ctx, const om_node *node, const char *name, int64_t fallback, int64_t *out);
-om_status om_node_attr_float(om_ctx *ctx, const om_node *node, const char *name, float fallback, float *out);
-om_status om_node_attr_text(om_ctx *ctx, const om_node *node, const char *name, const char *fallback, om_string *out);
-om_status om_node_attr_ints(om_ctx *ctx, const om_node *node, const char *name, const int64_t **out, size_t *out_count);
+om_status om_node_attr_int(
+    om_ctx *ctx, const om_node *node, const char *name, int64_t fallback, int64_t *out);
+om_status om_node_attr_float(
+    om_ctx *ctx, const om_node *node, const char *name, float fallback, float *out);
+om_status om_node_attr_text(
+    om_ctx *ctx, const om_node *node, const char *name, const char *fallback, om_string *out);
+om_status om_node_attr_ints(
+    om_ctx *ctx, const om_node *node, const char *name, const int64_t **out, size_t *out_count);
 
 /* True if the string equals the terminated text. */
 bool om_string_is(om_string string, const char *text);

@@ -12,26 +12,29 @@
 /* In om_tensor.rank after infer: the shape depends on data that is not there yet. */
 #define OM_RANK_UNKNOWN UINT32_MAX
 
-typedef uint32_t om_dtype_set;                 /* bit n: om_dtype n */
+typedef uint32_t om_dtype_set; /* bit n: om_dtype n */
 #define OM_DT(dtype) ((om_dtype_set)1 << (dtype))
-#define OM_DT_FLOAT (OM_DT(OM_DTYPE_F32) | OM_DT(OM_DTYPE_F16) | OM_DT(OM_DTYPE_F64) | OM_DT(OM_DTYPE_BF16))
-#define OM_DT_SIGNED (OM_DT(OM_DTYPE_I8) | OM_DT(OM_DTYPE_I16) | OM_DT(OM_DTYPE_I32) | OM_DT(OM_DTYPE_I64))
-#define OM_DT_UNSIGNED (OM_DT(OM_DTYPE_U8) | OM_DT(OM_DTYPE_U16) | OM_DT(OM_DTYPE_U32) | OM_DT(OM_DTYPE_U64))
-#define OM_DT_INT (OM_DT_SIGNED | OM_DT_UNSIGNED)
+#define OM_DT_FLOAT \
+  (OM_DT(OM_DTYPE_F32) | OM_DT(OM_DTYPE_F16) | OM_DT(OM_DTYPE_F64) | OM_DT(OM_DTYPE_BF16))
+#define OM_DT_SIGNED \
+  (OM_DT(OM_DTYPE_I8) | OM_DT(OM_DTYPE_I16) | OM_DT(OM_DTYPE_I32) | OM_DT(OM_DTYPE_I64))
+#define OM_DT_UNSIGNED \
+  (OM_DT(OM_DTYPE_U8) | OM_DT(OM_DTYPE_U16) | OM_DT(OM_DTYPE_U32) | OM_DT(OM_DTYPE_U64))
+#define OM_DT_INT    (OM_DT_SIGNED | OM_DT_UNSIGNED)
 #define OM_DT_NUMBER (OM_DT_FLOAT | OM_DT_INT)
-#define OM_DT_ALL (((om_dtype_set)1 << OM_DTYPE_COUNT) - 2)
+#define OM_DT_ALL    (((om_dtype_set)1 << OM_DTYPE_COUNT) - 2)
 
 /* One application of an operator, as infer and run see it. */
 typedef struct om_op_call {
   const om_node *node;
-  const void *params;                /* node->params */
-  const om_tensor *const *inputs;    /* NULL where absent; data NULL: not known yet (infer only) */
+  const void *params;             /* node->params */
+  const om_tensor *const *inputs; /* NULL where absent; data NULL: not known yet (infer only) */
   uint32_t input_count;
-  om_tensor *const *outputs;         /* NULL where nothing reads it; infer fills dtype, rank, dims;
-                                        run finds data set and fills it */
+  om_tensor *const *outputs; /* NULL where nothing reads it; infer fills dtype, rank, dims;
+                                run finds data set and fills it */
   uint32_t output_count;
-  void *scratch;                     /* scratch_bytes() bytes, aligned to 64; run only */
-  om_mode mode;                      /* run only */
+  void *scratch; /* scratch_bytes() bytes, aligned to 64; run only */
+  om_mode mode;  /* run only */
 } om_op_call;
 
 typedef struct om_op {
@@ -39,18 +42,18 @@ typedef struct om_op {
     struct {
       const char *domain;
       const char *type;
-      int32_t first_opset;           /* the entry holds for opsets first..last */
+      int32_t first_opset; /* the entry holds for opsets first..last */
     };
-    om_operator_info info;           /* the same three, as the public header lends them */
+    om_operator_info info; /* the same three, as the public header lends them */
   };
-  int32_t last_opset;                /* 0: up to the newest */
-  uint8_t min_inputs, max_inputs;    /* UINT8_MAX: any number */
+  int32_t last_opset;             /* 0: up to the newest */
+  uint8_t min_inputs, max_inputs; /* UINT8_MAX: any number */
   uint8_t min_outputs, max_outputs;
-  om_dtype_set dtypes;               /* of input 0 (for the operators without inputs: 0) */
+  om_dtype_set dtypes; /* of input 0 (for the operators without inputs: 0) */
   size_t params_bytes;
-  bool is_random;                    /* never folded, never merged */
-  bool reads_shapes_only;            /* run looks at its inputs' types and shapes, never at their
-                                        data, which may be NULL: Shape, Size */
+  bool is_random;         /* never folded, never merged */
+  bool reads_shapes_only; /* run looks at its inputs' types and shapes, never at their
+                             data, which may be NULL: Shape, Size */
 
   /* Reads the attributes into params (zeroed); NULL: the operator has none. OM_E_INVALID_MODEL
    * names the attribute and the value. */
@@ -72,7 +75,10 @@ typedef struct om_op {
 
 /* Finds the entry for the node's domain, type and opset; NULL if there is none, and *out_reason
  * (may be NULL) says whether the operator, or only this opset, is unknown. */
-const om_op *om_op_find(const char *domain, const char *type, int32_t opset, const char **out_reason);
+const om_op *om_op_find(const char *domain,
+                        const char *type,
+                        int32_t opset,
+                        const char **out_reason);
 
 /* Sets op and params of every node, and checks input and output counts. An unknown operator
  * leaves op NULL: the session says so when it is made. */

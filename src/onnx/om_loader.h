@@ -21,7 +21,7 @@ typedef struct om_loader {
   om_wire_list node_inputs; /* of the node at hand; kept to be used again */
   om_wire_list node_outputs;
   om_wire_list node_attrs;
-  size_t dense_bytes; /* made of sparse tensors so far */
+  size_t dense_bytes;    /* made of sparse tensors so far */
   size_t weight_count;   /* out */
   uint64_t weight_bytes; /* out */
 } om_loader;

@@ -14,16 +14,16 @@
 enum { OM_FOLDER_SETS = 8 };
 
 typedef struct om_folder_set {
-  om_named_tensor *inputs;   /* in the pool */
+  om_named_tensor *inputs; /* in the pool */
   size_t input_count;
-  om_tensor **expected;      /* an element for each output; NULL: not compared */
+  om_tensor **expected; /* an element for each output; NULL: not compared */
 } om_folder_set;
 
 typedef struct om_folder {
-  om_pool pool;              /* owned, with what the sets point to */
-  om_file_map *maps;         /* owned: the data files */
+  om_pool pool;      /* owned, with what the sets point to */
+  om_file_map *maps; /* owned: the data files */
   size_t map_count, map_capacity;
-  om_model *model;           /* owned */
+  om_model *model; /* owned */
   const om_model_info *info;
   om_folder_set sets[OM_FOLDER_SETS];
   size_t set_count;

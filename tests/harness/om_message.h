@@ -27,7 +27,10 @@ void om_message_nest(om_message *out, uint32_t field, const om_message *message)
 /* ---- Parts of models ---- */
 
 /* A node with inputs and outputs as "a,b"; name may be NULL. */
-om_message om_message_node(const char *type, const char *name, const char *inputs, const char *outputs);
+om_message om_message_node(const char *type,
+                           const char *name,
+                           const char *inputs,
+                           const char *outputs);
 
 /* A float32 tensor with raw data 1, 2, 3, ...; rank 1. */
 om_message om_message_tensor(const char *name, int64_t elems);

@@ -12,16 +12,16 @@
 
 typedef struct om_skip {
   bool is_op;
-  const char *name;       /* of the operator or folder, without the star */
+  const char *name; /* of the operator or folder, without the star */
   bool is_beginning;
   const char *reason;
-  size_t matches;         /* folders it applied to */
+  size_t matches; /* folders it applied to */
   size_t line;
 } om_skip;
 
 typedef struct om_skips {
-  om_pool pool;           /* owned, with the entries' texts */
-  om_skip *entries;       /* owned */
+  om_pool pool;     /* owned, with the entries' texts */
+  om_skip *entries; /* owned */
   size_t count, capacity;
 } om_skips;
 

@@ -273,6 +273,26 @@ static void gathers_steps_into_regions(void **state) {
   om_model_destroy(model);
 }
 
+static void runs_a_model_without_nodes(void **state) {
+  om_error error;
+  om_graph_builder b;
+  om_fake_device device = {.takes = {"Relu"}};
+  float x[3] = {1, 2, 3};
+  (void)state;
+  om_build_begin(&b, 13);
+  om_build_output(&b, om_build_input(&b, "x", OM_DTYPE_F32, 1, (int64_t[]){3}, NULL));
+  om_model *model = om_build_model(&b);
+  om_session *session = make_session(model, &device, true, OM_OK, &error);
+  om_named_tensor input = {"x", om_tensor_of(OM_DTYPE_F32, 1, (int64_t[]){3}, x)};
+  om_named_tensor output = {"x", {0}};
+  om_run_args args = {sizeof args, &input, 1, &output, 1};
+  assert_int_equal(om_session_run(session, &args, &error), OM_OK);
+  assert_memory_equal(output.tensor.data, x, sizeof x);
+  assert_int_equal(diagnose(session, NULL, 0)->node_count, 0);
+  om_session_destroy(session);
+  om_model_destroy(model);
+}
+
 static void gives_a_reason_on_the_cpu_alone(void **state) {
   om_error error;
   (void)state;
@@ -380,6 +400,7 @@ int main(void) {
       cmocka_unit_test(refuses_a_type_that_the_model_declares_wrong),
       cmocka_unit_test(runs_steps_whose_shape_is_data),
       cmocka_unit_test(gathers_steps_into_regions),
+      cmocka_unit_test(runs_a_model_without_nodes),
       cmocka_unit_test(gives_a_reason_on_the_cpu_alone),
       cmocka_unit_test(survives_a_failed_region),
       cmocka_unit_test(passes_on_that_the_device_does_not_open),
