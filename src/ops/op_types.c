@@ -16,6 +16,14 @@ om_status om_check_same_dtype(om_ctx *ctx, const om_op_call *call) {
   return OM_OK;
 }
 
+om_status om_check_all_there(om_ctx *ctx, const om_op_call *call) {
+  for (uint32_t i = 0; i < call->input_count; ++i) {
+    if (call->inputs[i]) continue;
+    return OM_FAIL(ctx, OM_E_INVALID_MODEL, "Input %u is absent, but it is not optional.", i);
+  }
+  return OM_OK;
+}
+
 void om_copy_type_and_shape(const om_tensor *source, om_tensor *target) {
   target->dtype = source->dtype;
   target->rank = source->rank;

@@ -112,6 +112,7 @@ static const om_op_case integer_cases[] = {
 static const om_op_case many_cases[] = {
     {.name = "one", .inputs = {"f32 5"}, .declined = "two inputs"},
     {.name = "three", .inputs = {"f32 5x1", "f32 1x4", "f32 2x1x1"}, .declined = "two inputs"},
+    {.name = "gap", .inputs = {"f32 5", "-", "f32 5"}, .error = "Input 1 is absent"},
     {.name = "one_half", .inputs = {"f16 70"}, .declined = "float16"},
 };
 
