@@ -118,6 +118,7 @@ static const om_op_case many_cases[] = {
 
 static const om_op_case type_cases[] = {
     {.name = "types", .inputs = {"f32 2", "f64 2"}, .error = "float64"},
+    {.name = "too_large", .inputs = {"f32 300000x1", "f32 300000"}, .error = "[300000, 300000]"},
 };
 
 /* Before opset 7 the second operand is aligned by attributes. */
