@@ -21,23 +21,23 @@ OM_API const om_provider *om_gpu_provider(void);
 
 typedef struct om_gpu_options {
   size_t struct_bytes;
-  const char *device;               /* NULL: the first of om_gpu_list. "1": an index there. Else a
-                                       part of the name, or the UUID in hex. */
-  const char *backend;              /* NULL: the best there is. "vulkan", "null" */
-  bool no_fusion;                   /* each operator in its own pass: for finding faults */
-  bool collect_timings;             /* device time of each run in om_gpu_info */
-  uint64_t submission_flops;        /* work of one submission; 0: by the device */
+  const char *device;        /* NULL: the first of om_gpu_list. "1": an index there. Else a
+                                part of the name, or the UUID in hex. */
+  const char *backend;       /* NULL: the best there is. "vulkan", "null" */
+  bool no_fusion;            /* each operator in its own pass: for finding faults */
+  bool collect_timings;      /* device time of each run in om_gpu_info */
+  uint64_t submission_flops; /* work of one submission; 0: by the device */
 } om_gpu_options;
 
 #define OM_GPU_OPTIONS_INIT {.struct_bytes = sizeof(om_gpu_options)}
 
 typedef struct om_gpu_device {
   char name[256];
-  char uuid[33];                    /* hex */
-  char driver[256];                 /* name and version, in words */
-  const char *backend;              /* static: "vulkan" */
-  const char *kind;                 /* static: "discrete GPU", "integrated GPU", "CPU", ... */
-  uint64_t memory_bytes;            /* of the largest device-local heap */
+  char uuid[33];         /* hex */
+  char driver[256];      /* name and version, in words */
+  const char *backend;   /* static: "vulkan" */
+  const char *kind;      /* static: "discrete GPU", "integrated GPU", "CPU", ... */
+  uint64_t memory_bytes; /* of the largest device-local heap */
 } om_gpu_device;
 
 /* Lists the devices, hardware before software. Writes at most `capacity` of them and the number
@@ -49,18 +49,18 @@ OM_API OM_MUST_CHECK om_status om_gpu_list(om_gpu_device *devices,
 
 typedef struct om_gpu_info {
   om_gpu_device device;
-  bool keeps_subnormals;            /* exact mode then holds for runs in which none arises */
-  const char *exact_failures;       /* primitives that failed the self-test, "" if none; lent */
+  bool keeps_subnormals;      /* exact mode then holds for runs in which none arises */
+  const char *exact_failures; /* primitives that failed the self-test, "" if none; lent */
   uint64_t arena_bytes;
   uint64_t weight_bytes;
-  uint64_t allocations;             /* device allocations made so far */
-  uint64_t dispatches;              /* in the last run */
-  uint64_t submissions;             /* in the last run */
-  uint64_t kernels;                 /* pipelines made so far */
-  double device_ms;                 /* of the last run; 0 without collect_timings */
-  double record_ms;                 /* host time of the last run: recording */
-  double submit_ms;                 /* submit calls */
-  double wait_ms;                   /* waiting for the device and copying back */
+  uint64_t allocations; /* device allocations made so far */
+  uint64_t dispatches;  /* in the last run */
+  uint64_t submissions; /* in the last run */
+  uint64_t kernels;     /* pipelines made so far */
+  double device_ms;     /* of the last run; 0 without collect_timings */
+  double record_ms;     /* host time of the last run: recording */
+  double submit_ms;     /* submit calls */
+  double wait_ms;       /* waiting for the device and copying back */
 } om_gpu_info;
 
 /* Fills *out_info from a session made with om_gpu_provider. OM_E_INVALID_ARGUMENT otherwise. */
@@ -69,9 +69,9 @@ OM_API OM_MUST_CHECK om_status om_gpu_get_info(const om_session *session,
                                                om_error *error);
 
 typedef struct om_gpu_operator_info {
-  const char *domain;               /* static */
-  const char *type;                 /* static */
-  char dtypes[256];                 /* "float32, int32" */
+  const char *domain; /* static */
+  const char *type;   /* static */
+  char dtypes[256];   /* "float32, int32" */
   bool has_exact;
 } om_gpu_operator_info;
 

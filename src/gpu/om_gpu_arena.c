@@ -107,6 +107,7 @@ static om_status grow_buffer(om_ctx *ctx,
                              om_hal_buffer **buffer,
                              uint64_t *buffer_bytes) {
   if (bytes <= *buffer_bytes) return OM_OK;
+  om_gpu_settle(ctx, session);
   if (*buffer) session->hal->buffer_destroy(ctx, session->device, *buffer);
   *buffer = NULL;
   *buffer_bytes = 0;

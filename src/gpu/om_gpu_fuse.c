@@ -16,7 +16,7 @@
  */
 #include "gpu/om_gpu_state.h"
 
-enum { NO_LAUNCH = UINT32_MAX };
+#define NO_LAUNCH UINT32_MAX
 
 typedef struct value_use { /* of a root value within the region */
   uint32_t read_count;

@@ -27,10 +27,9 @@ typedef struct recorder {
   uint32_t timestamp_count;  /* in it */
   uint64_t flops;            /* in it */
   bool hands_over;           /* submit each piece as it stands */
-  uint64_t number;           /* of the last submission */
-  size_t handed_over;        /* recordings submitted so far */
-  uint64_t submit_ns;        /* time in submit calls */
-  range *ranges;             /* owned */
+  bool has_handed_over;
+  uint64_t submit_ns; /* time in submit calls */
+  range *ranges;      /* owned */
   size_t range_count, range_capacity;
 } recorder;
 
@@ -160,8 +159,8 @@ static om_status end_piece(om_ctx *ctx, recorder *r) {
   OM_TRY(session->hal->recording_end(ctx, recording));
   if (!r->hands_over) return OM_OK;
   uint64_t begin = om_now_ns();
-  OM_TRY(session->hal->submit(ctx, session->device, &recording, 1, &r->number));
-  ++r->handed_over;
+  OM_TRY(session->hal->submit(ctx, session->device, &recording, 1, &session->submitted));
+  r->has_handed_over = true;
   ++session->info.submissions;
   r->submit_ns += om_now_ns() - begin;
   return OM_OK;
@@ -247,7 +246,17 @@ static om_status record_all(om_ctx *ctx, recorder *r) {
   return end_piece(ctx, r);
 }
 
+void om_gpu_settle(om_ctx *ctx, om_provider_session *session) {
+  if (session->submitted == session->waited) return;
+  bool had_error = ctx->error->status != OM_OK;
+  /* Where even this fails the device is lost, and nothing runs on it any more. */
+  OM_IGNORE(session->hal->wait(ctx, session->device, session->submitted));
+  if (!had_error) om_error_clear(ctx->error);
+  session->waited = session->submitted;
+}
+
 static void drop_recordings(om_ctx *ctx, om_provider_session *session, om_gpu_region *region) {
+  om_gpu_settle(ctx, session);
   for (size_t i = 0; i < region->recording_count; ++i) {
     session->hal->recording_destroy(ctx, session->device, region->recordings[i]);
   }
@@ -262,25 +271,20 @@ void om_gpu_region_deinit(om_ctx *ctx, om_provider_session *session, om_gpu_regi
   region->recordings = NULL;
 }
 
-/* Records the region anew, handing pieces over where that pays. *out_number: the last submission,
- * 0 if nothing is submitted yet. */
+/* Records the region anew, handing pieces over where that pays. */
 static om_status record_region(om_ctx *ctx,
                                om_provider_plan *plan,
                                om_gpu_region *region,
-                               uint64_t *out_number,
+                               bool *out_handed_over,
                                uint64_t *out_submit_ns) {
   om_provider_session *session = plan->session;
   recorder r = {.plan = plan, .region = region, .hands_over = session->features.hands_over_early};
   drop_recordings(ctx, session, region);
   om_status st = record_all(ctx, &r);
   if (st == OM_OK) region->generation = session->arena.generation;
-  if (st != OM_OK && r.handed_over > 0) {
-    /* The recording's own failure is what the caller hears; this only empties the queue. */
-    OM_IGNORE(session->hal->wait(ctx, session->device, r.number));
-  }
   if (st != OM_OK) drop_recordings(ctx, session, region);
   om_delete(ctx, r.ranges);
-  *out_number = r.number;
+  *out_handed_over = r.has_handed_over;
   *out_submit_ns = r.submit_ns;
   return st;
 }
@@ -353,23 +357,24 @@ om_status om_gpu_run_region(om_ctx *ctx,
   om_provider_session *session = plan->session;
   om_gpu_region *region = &plan->regions[region_index];
   om_gpu_info *info = &session->info;
-  uint64_t number = 0;
+  bool is_handed_over = false;
   uint64_t submit_ns = 0;
   begin_counts(info, region_index);
   uint64_t begin = om_now_ns();
   OM_TRY(om_gpu_arena_fit(ctx, session, region));
   OM_TRY(stage_reads(ctx, plan, region, reads));
   if (region->generation != session->arena.generation || region->recording_count == 0) {
-    OM_TRY(record_region(ctx, plan, region, &number, &submit_ns));
+    OM_TRY(record_region(ctx, plan, region, &is_handed_over, &submit_ns));
   }
   uint64_t recorded = om_now_ns();
-  if (number == 0) {
+  if (!is_handed_over) {
     OM_TRY(session->hal->submit(
-        ctx, session->device, region->recordings, region->recording_count, &number));
+        ctx, session->device, region->recordings, region->recording_count, &session->submitted));
     ++info->submissions;
   }
   uint64_t submitted = om_now_ns();
-  OM_TRY(session->hal->wait(ctx, session->device, number));
+  OM_TRY(session->hal->wait(ctx, session->device, session->submitted));
+  session->waited = session->submitted;
   OM_TRY(fetch_writes(ctx, plan, region, writes));
   OM_TRY(read_times(ctx, session, region));
   if (session->profiles) OM_TRY(om_gpu_profile_log(ctx, plan, region));

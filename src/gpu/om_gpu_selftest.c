@@ -190,25 +190,26 @@ static om_status record(om_ctx *ctx, const om_provider_session *session, rig *r)
 }
 
 static om_status compute(
-    om_ctx *ctx, const om_provider_session *session, rig *r, const cases *list, uint32_t *results) {
+    om_ctx *ctx, om_provider_session *session, rig *r, const cases *list, uint32_t *results) {
   const om_hal *hal = session->hal;
   om_hal_device *device = session->device;
   const om_hal_kernel_desc desc = {.shader = om_shader_get(OM_SHADER_SELFTEST_EXACT)};
   const uint64_t bytes = (uint64_t)TEST_COUNT * CASE_BYTES;
-  uint64_t number = 0;
   OM_TRY(hal->buffer_create(ctx, device, OM_HAL_DEVICE, sizeof *list, &r->inputs));
   OM_TRY(hal->buffer_create(ctx, device, OM_HAL_DEVICE, bytes, &r->outputs));
   OM_TRY(hal->buffer_create(ctx, device, OM_HAL_READBACK, bytes, &r->readback));
   OM_TRY(hal->upload(ctx, device, r->inputs, 0, list, sizeof *list));
   OM_TRY(hal->kernels_create(ctx, device, &desc, 1, &r->kernel));
   OM_TRY(record(ctx, session, r));
-  OM_TRY(hal->submit(ctx, device, &r->recording, 1, &number));
-  OM_TRY(hal->wait(ctx, device, number));
+  OM_TRY(hal->submit(ctx, device, &r->recording, 1, &session->submitted));
+  OM_TRY(hal->wait(ctx, device, session->submitted));
+  session->waited = session->submitted;
   return hal->download(ctx, device, r->readback, 0, results, bytes);
 }
 
-static void tear_down(om_ctx *ctx, const om_provider_session *session, rig *r) {
+static void tear_down(om_ctx *ctx, om_provider_session *session, rig *r) {
   const om_hal *hal = session->hal;
+  om_gpu_settle(ctx, session);
   if (r->recording) hal->recording_destroy(ctx, session->device, r->recording);
   if (r->kernel) hal->kernel_destroy(ctx, session->device, r->kernel);
   if (r->inputs) hal->buffer_destroy(ctx, session->device, r->inputs);

@@ -101,6 +101,8 @@ struct om_provider_session {
   om_gpu_block zeros; /* of weights: what unused bindings get */
   om_gpu_kernels kernels;
   om_gpu_arena arena;
+  uint64_t submitted; /* number of the last submission */
+  uint64_t waited;    /* the last one known to be done */
   om_gpu_info info;
 };
 
@@ -259,6 +261,9 @@ om_status om_gpu_run_region(om_ctx *ctx,
                             size_t region_index,
                             const void *const *reads,
                             void *const *writes);
+/* Waits for what a failed run left on the device: before anything it may use is destroyed. */
+void om_gpu_settle(om_ctx *ctx, om_provider_session *session);
+
 void om_gpu_region_deinit(om_ctx *ctx, om_provider_session *session, om_gpu_region *region);
 
 #endif

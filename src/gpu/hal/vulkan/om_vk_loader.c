@@ -30,9 +30,29 @@ void om_vk_loader_unlock(void) {
   pthread_mutex_unlock(&loader_lock);
 }
 
+/* Keeps the drivers in the process, by an instance that is never destroyed. The loader unloads a
+ * driver with its last instance, and NVIDIA's (580.159) cannot be loaded more than about ten times
+ * in one process: after that many sessions vkCreateInstance found no driver. test_gpu_fuse opens
+ * enough of them to show it. */
+static void keep_drivers(void) {
+  const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+                                         .apiVersion = VK_API_VERSION_1_2};
+  const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+                                     .pApplicationInfo = &application};
+  PFN_vkCreateInstance create =
+      (PFN_vkCreateInstance)vkGetInstanceProcAddr(NULL, "vkCreateInstance");
+  VkInstance kept = NULL;
+  /* Where it fails there is nothing to keep: whoever comes next says what is missing. */
+  if (create) (void)create(&info, NULL, &kept);
+}
+
 om_status om_vk_loader_get(om_ctx *ctx, PFN_vkGetInstanceProcAddr *out_get_proc) {
   om_vk_loader_lock();
-  VkResult result = vkGetInstanceProcAddr ? VK_SUCCESS : volkInitialize();
+  VkResult result = VK_SUCCESS;
+  if (!vkGetInstanceProcAddr) {
+    result = volkInitialize();
+    if (result == VK_SUCCESS && vkGetInstanceProcAddr) keep_drivers();
+  }
   *out_get_proc = vkGetInstanceProcAddr;
   om_vk_loader_unlock();
   if (result == VK_SUCCESS && *out_get_proc) return OM_OK;

@@ -34,15 +34,15 @@
 
 #  include <stdint.h>
 
-#  define OM_UINT(field) uint32_t field;
-#  define OM_INT(field)  int32_t field;
-#  define OM_FLOAT(field) float field;
+#  define OM_UINT(field)        uint32_t field;
+#  define OM_INT(field)         int32_t field;
+#  define OM_FLOAT(field)       float field;
 #  define OM_PARAMS_BEGIN(name) typedef struct om_##name##_params {
 /* 128 bytes is what Vulkan promises for push constants. */
 #  define OM_PARAMS_END(name) \
-  }                           \
-  om_##name##_params;         \
-  _Static_assert(sizeof(om_##name##_params) <= 128, "parameter block of " #name);
+    }                         \
+    om_##name##_params;       \
+    _Static_assert(sizeof(om_##name##_params) <= 128, "parameter block of " #name);
 
 OM_PARAMS_BEGIN(chain)
 OM_CHAIN_FIELDS
@@ -51,8 +51,8 @@ _Static_assert(sizeof(om_chain_params) == 40, "the shaders' layout");
 
 #else
 
-#  define OM_UINT(field) uint field;
-#  define OM_INT(field)  int field;
+#  define OM_UINT(field)  uint field;
+#  define OM_INT(field)   int field;
 #  define OM_FLOAT(field) float field;
 #  ifdef OM_PARAMS_UNIFORM
 #    define OM_PARAMS_BEGIN(name) layout(set = 0, binding = 8, std140) uniform OmParams {
@@ -60,9 +60,14 @@ _Static_assert(sizeof(om_chain_params) == 40, "the shaders' layout");
 #    define OM_PARAMS_BEGIN(name) layout(push_constant, std430) uniform OmParams {
 #  endif
 #  ifdef OM_CHAIN
-#    define OM_PARAMS_END(name) OM_CHAIN_FIELDS } P;
+#    define OM_PARAMS_END(name) \
+      OM_CHAIN_FIELDS           \
+      }                         \
+      P;
 #  else
-#    define OM_PARAMS_END(name) } P;
+#    define OM_PARAMS_END(name) \
+      }                         \
+      P;
 #  endif
 
 #endif

@@ -5,8 +5,8 @@
 #include "abi/om_params.h"
 
 OM_PARAMS_BEGIN(selftest)
-OM_UINT(count)                     /* of cases */
-OM_UINT(number)                    /* of the expression, om_gpu_selftest.def */
+OM_UINT(count)  /* of cases */
+OM_UINT(number) /* of the expression, om_gpu_selftest.def */
 OM_PARAMS_END(selftest)
 
 #endif
