@@ -4,7 +4,8 @@ find_program(SPIRV_VAL spirv-val REQUIRED)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 file(GLOB_RECURSE shader_files CONFIGURE_DEPENDS
   ${CMAKE_SOURCE_DIR}/src/gpu/shaders/*.comp ${CMAKE_SOURCE_DIR}/src/gpu/shaders/*.glsl
-  ${CMAKE_SOURCE_DIR}/src/gpu/shaders/*.h)
+  ${CMAKE_SOURCE_DIR}/src/gpu/shaders/*.h ${CMAKE_SOURCE_DIR}/src/gpu/*.def
+  ${CMAKE_SOURCE_DIR}/src/cpu/exact/*.h)
 add_custom_command(
   OUTPUT ${OM_GENERATED}/om_shaders.c ${OM_GENERATED}/om_shaders.h
   COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/embed_shaders.py
@@ -12,5 +13,4 @@ add_custom_command(
           --source ${CMAKE_SOURCE_DIR}/src --out ${OM_GENERATED}
   DEPENDS ${shader_files} ${CMAKE_SOURCE_DIR}/tools/embed_shaders.py
           ${CMAKE_SOURCE_DIR}/src/ops/elementwise.def
-          ${CMAKE_SOURCE_DIR}/src/cpu/exact/om_exact_math.h
   VERBATIM)

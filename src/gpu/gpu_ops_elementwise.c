@@ -51,6 +51,7 @@ static const char *bind(om_gpu_binder *b, bool is_binary, const char *expression
     uint32_t failed = b->plan->session->failed_primitives;
     reason = om_gpu_primitive_reason(primitives_of(expression) & failed);
   }
+  if (params->aligns_by_axis) return "it broadcasts by attributes, as before opset 7";
   if (is_binary && node->input_count != 2) return "it does not have two inputs";
   if (!reason && params->bounds_are_inputs) {
     reason = read_bound(b, 1, &scalars[0]);

@@ -108,6 +108,7 @@ static const char *bind_batch_norm(om_gpu_binder *b) {
                                      .channels = in->rank > 1 ? (size_t)in->dims[1] : 1}};
   size_t inner = in->rank > 2 ? om_rule_product(in->dims, 2, in->rank) : 1;
   uint64_t bytes = fill.job.channels * sizeof(float);
+  if (params->is_training) return "training stays on the CPU";
   for (uint32_t i = 1; i < 5; ++i) {
     if (!om_gpu_input(b, i)->data) return "its factors are known at run time only";
   }

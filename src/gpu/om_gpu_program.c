@@ -189,42 +189,66 @@ static om_status list_slots(om_ctx *ctx, om_provider_plan *plan, om_gpu_region *
 
 /* ---- Slabs apart: what a dispatch reads and what it writes get different colors ---- */
 
-static bool forbids(const om_provider_plan *plan,
-                    const om_gpu_region *region,
-                    const om_gpu_launch *launch,
-                    const om_gpu_slot *slot,
-                    const om_gpu_slot *other) {
+typedef struct slot_pair { /* slots that one dispatch reads and writes */
+  uint32_t read, written;
+} slot_pair;
+
+/* The number of the operand's slot; OM_GPU_NO_SLOT where it has none. */
+static uint32_t slot_number(const om_provider_plan *plan,
+                            const om_gpu_region *region,
+                            const om_gpu_launch *launch,
+                            uint32_t index) {
   const om_gpu_dispatch *d = launch->dispatch;
-  uint32_t write_mask = om_shader_get(d->shader)->write_mask;
-  bool is_read[2] = {false, false};
-  bool is_written[2] = {false, false};
-  for (uint32_t k = 0; k < d->operand_count + d->chain.operand_count; ++k) {
-    bool is_own = k < d->operand_count;
-    const om_gpu_operand *operand =
-        is_own ? &d->operands[k] : &d->chain.operands[k - d->operand_count];
-    const om_gpu_slot *used = om_gpu_operand_slot(plan, region, launch->step, operand);
-    bool writes = is_own && (write_mask >> k & 1) != 0;
-    if (!used) continue;
-    if (used == slot) *(writes ? &is_written[0] : &is_read[0]) = true;
-    if (used == other) *(writes ? &is_written[1] : &is_read[1]) = true;
-  }
-  return (is_read[0] && is_written[1]) || (is_written[0] && is_read[1]);
+  const om_gpu_operand *operand =
+      index < d->operand_count ? &d->operands[index] : &d->chain.operands[index - d->operand_count];
+  const om_gpu_slot *slot = om_gpu_operand_slot(plan, region, launch->step, operand);
+  return slot ? (uint32_t)(slot - region->slots) : OM_GPU_NO_SLOT;
 }
 
-static void color_slots(const om_provider_plan *plan, om_gpu_region *region) {
-  for (size_t i = 0; i < region->slot_count; ++i) {
-    uint64_t taken = 0; /* colors of the slots it must keep away from */
-    for (size_t j = 0; j < i; ++j) {
-      for (size_t k = 0; k < region->launch_count; ++k) {
-        if (!forbids(plan, region, &region->launches[k], &region->slots[i], &region->slots[j])) {
-          continue;
-        }
-        taken |= (uint64_t)1 << region->slots[j].color;
-        break;
-      }
+/* Appends the launch's pairs; at most OM_HAL_MAX_BINDINGS squared. */
+static size_t list_pairs(const om_provider_plan *plan,
+                         const om_gpu_region *region,
+                         const om_gpu_launch *launch,
+                         slot_pair *pairs) {
+  const om_gpu_dispatch *d = launch->dispatch;
+  uint32_t write_mask = om_shader_get(d->shader)->write_mask;
+  uint32_t count = d->operand_count + d->chain.operand_count;
+  size_t pair_count = 0;
+  for (uint32_t w = 0; w < d->operand_count; ++w) {
+    uint32_t written = slot_number(plan, region, launch, w);
+    if ((write_mask >> w & 1) == 0 || written == OM_GPU_NO_SLOT) continue;
+    for (uint32_t r = 0; r < count; ++r) {
+      uint32_t read = slot_number(plan, region, launch, r);
+      bool is_read = r >= d->operand_count || (write_mask >> r & 1) == 0;
+      if (!is_read || read == OM_GPU_NO_SLOT || read == written) continue;
+      pairs[pair_count++] = (slot_pair){read, written};
+    }
+  }
+  return pair_count;
+}
+
+/* Each slot in turn takes the least color that no slot before it, in a pair with it, has. */
+static om_status color_slots(om_ctx *ctx, const om_provider_plan *plan, om_gpu_region *region) {
+  enum { MOST_PAIRS = OM_HAL_MAX_BINDINGS * OM_HAL_MAX_BINDINGS };
+  om_status st = OM_OK;
+  slot_pair *pairs = NULL; /* scratch */
+  size_t count = 0;
+  OM_GO_NEW(pairs, region->launch_count * MOST_PAIRS);
+  for (size_t i = 0; i < region->launch_count; ++i) {
+    count += list_pairs(plan, region, &region->launches[i], pairs + count);
+  }
+  for (uint32_t i = 0; i < region->slot_count; ++i) {
+    uint64_t taken = 0; /* a handful of colors: a dispatch has 8 bindings */
+    for (size_t k = 0; k < count; ++k) {
+      uint32_t other = pairs[k].read == i ? pairs[k].written : pairs[k].read;
+      bool is_in = pairs[k].read == i || pairs[k].written == i;
+      if (is_in && other < i) taken |= (uint64_t)1 << region->slots[other].color;
     }
     while ((taken >> region->slots[i].color & 1) != 0) ++region->slots[i].color;
   }
+done:
+  om_delete(ctx, pairs);
+  return st;
 }
 
 /* ---- Staging and kernels ---- */
@@ -278,7 +302,7 @@ static om_status compile_region(om_ctx *ctx,
   }
   OM_TRY(om_gpu_order(ctx, plan, region));
   OM_TRY(list_slots(ctx, plan, region));
-  if (plan->session->features.separate_slabs) color_slots(plan, region);
+  if (plan->session->features.separate_slabs) OM_TRY(color_slots(ctx, plan, region));
   OM_TRY(om_gpu_arena_place(
       ctx, plan->session, region->slots, region->slot_count, region->slab_bytes));
   return place_staging(ctx, plan, region);

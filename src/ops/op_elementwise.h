@@ -12,6 +12,8 @@ typedef struct om_elementwise_params {
   uint8_t scalar_count;
   bool bounds_are_inputs; /* Clip from opset 11 on: inputs 1 and 2, where present, take the place
                              of the scalars, which are -infinity and infinity then */
+  bool aligns_by_axis;    /* before opset 7: input 1's dimensions begin at `axis` of input 0's */
+  int64_t axis;           /* negative: they end where input 0's end */
   float scalars[2];       /* attributes */
 } om_elementwise_params;
 

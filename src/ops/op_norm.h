@@ -16,8 +16,9 @@ typedef struct om_norm_params {
 } om_norm_params;
 
 typedef struct om_batch_norm_params {
-  int64_t training_mode; /* 0; else infer refuses */
   float epsilon;
+  float momentum;   /* of the running statistics, in training */
+  bool is_training; /* the batch's own statistics are used */
 } om_batch_norm_params;
 
 /* InstanceNormalization, GroupNormalization: the rows, and how scale and bias lie against them. */

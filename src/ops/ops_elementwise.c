@@ -34,6 +34,12 @@ static om_status resolve_number(om_ctx *ctx,
                                 om_elementwise_params *params) {
   params->number = number;
   params->scalar_count = (uint8_t)om_elementwise_scalar_count(number);
+  if (number >= OM_ELEMENTWISE_Add && number != OM_ELEMENTWISE_Min &&
+      number != OM_ELEMENTWISE_Max && node->opset < 7) {
+    params->aligns_by_axis = true;
+    return om_node_attr_int(
+        ctx, node, "axis", number == OM_ELEMENTWISE_PRelu ? 1 : -1, &params->axis);
+  }
   if (number == OM_ELEMENTWISE_Clip && node->opset >= 11) {
     params->bounds_are_inputs = true;
     params->scalars[0] = -INFINITY;
@@ -75,9 +81,45 @@ static om_status resolve_number(om_ctx *ctx,
 
 /* ---- Shape rule ---- */
 
+/* Input 1 with the dimensions that broadcasting by attributes gives it: input 0's rank. */
+static om_status align_by_axis(om_ctx *ctx, const om_op_call *call, om_tensor *out_aligned) {
+  const om_elementwise_params *params = call->params;
+  const om_tensor *x = call->inputs[0];
+  const om_tensor *y = call->inputs[1];
+  size_t elems = 0;
+  int64_t first = params->axis < 0 ? (int64_t)x->rank - (int64_t)y->rank : params->axis;
+  if (om_shape_elems(y->rank, y->dims, &elems) && elems == 1 && y->rank <= 1) first = 0;
+  *out_aligned = *y;
+  out_aligned->rank = x->rank;
+  for (uint32_t d = 0; d < x->rank; ++d) out_aligned->dims[d] = 1;
+  bool fits = first >= 0 && (uint64_t)first + y->rank <= (uint64_t)x->rank;
+  if (x->rank == 0 && elems == 1) return OM_OK;
+  for (uint32_t d = 0; fits && d < y->rank; ++d) {
+    int64_t extent = x->dims[first + d];
+    out_aligned->dims[first + d] = y->dims[d];
+    fits = y->dims[d] == extent || y->dims[d] == 1;
+  }
+  if (fits) return OM_OK;
+  char text_x[OM_SHAPE_TEXT];
+  char text_y[OM_SHAPE_TEXT];
+  return OM_FAIL(ctx,
+                 OM_E_INVALID_INPUT,
+                 "The shapes %s and %s do not broadcast from axis %lld on.",
+                 om_shape_text(text_x, sizeof text_x, x->rank, x->dims),
+                 om_shape_text(text_y, sizeof text_y, y->rank, y->dims),
+                 (long long)first);
+}
+
 static om_status infer(om_ctx *ctx, const om_op_call *call) {
   const om_elementwise_params *params = call->params;
   om_tensor *out = call->outputs[0];
+  if (params->aligns_by_axis) {
+    om_tensor aligned;
+    OM_TRY(om_check_same_dtype(ctx, call));
+    OM_TRY(align_by_axis(ctx, call, &aligned));
+    om_copy_type_and_shape(call->inputs[0], out);
+    return OM_OK;
+  }
   if (params->bounds_are_inputs) {
     OM_TRY(om_check_same_dtype(ctx, call));
     for (uint32_t i = 1; i < call->input_count; ++i) {
@@ -145,9 +187,15 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
   bool is_division = params->number == OM_ELEMENTWISE_Div && (OM_DT(dtype) & OM_DT_INT) != 0;
   if (is_division) OM_TRY(om_check_divisor(ctx, call->inputs[1], call->outputs[0]));
   bool is_unary = params->bounds_are_inputs || call->input_count == 1;
+  const om_tensor *second = is_unary ? NULL : call->inputs[1];
+  om_tensor aligned;
+  if (params->aligns_by_axis) {
+    OM_TRY(align_by_axis(ctx, call, &aligned));
+    second = &aligned;
+  }
   om_elementwise_job job = {.fn = om_elementwise_kernel(params->number, dtype),
                             .arg = &scalars,
-                            .operands = {call->inputs[0], is_unary ? NULL : call->inputs[1]},
+                            .operands = {call->inputs[0], second},
                             .operand_count = is_unary ? 1 : 2,
                             .result = call->outputs[0]};
   bool is_one_of_many = is_unary && params->number >= OM_ELEMENTWISE_Add;
@@ -199,7 +247,26 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
            opset,                                        \
            OM_IS_VARIADIC(number) ? 1 : 2,               \
            OM_IS_VARIADIC(number) ? UINT8_MAX : 2)
+/* Before opset 7 operands are aligned by attributes. */
+#define OM_OLD_ENTRY(name_text, function)         \
+  {.domain = "",                                  \
+   .type = (name_text),                           \
+   .first_opset = 1,                              \
+   .last_opset = 6,                               \
+   .min_inputs = 2,                               \
+   .max_inputs = 2,                               \
+   .min_outputs = 1,                              \
+   .max_outputs = 1,                              \
+   .dtypes = OM_DT_NUMBER,                        \
+   .params_bytes = sizeof(om_elementwise_params), \
+   .resolve = (function),                         \
+   .infer = infer,                                \
+   .run = run},
+
 const om_op om_ops_elementwise[] = {
+    OM_OLD_ENTRY("Add", resolve_add) OM_OLD_ENTRY("Sub", resolve_sub)
+        OM_OLD_ENTRY("Mul", resolve_mul) OM_OLD_ENTRY("Div", resolve_div)
+            OM_OLD_ENTRY("Pow", resolve_pow) OM_OLD_ENTRY("PRelu", resolve_prelu)
 #include "ops/elementwise.def"
-    {.type = NULL},
+                {.type = NULL},
 };

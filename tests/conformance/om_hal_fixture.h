@@ -307,18 +307,12 @@ static inline size_t hf_targets(hf_target *targets) {
   return target_count;
 }
 
-/* The validation layer on; drivers stay loaded, so that a leak checker can name what is theirs. */
-static inline void hf_environment(void) {
-  setenv("ONEMODEL_VULKAN_VALIDATION", "1", 0);
-  setenv("VK_LOADER_DISABLE_DYNAMIC_LIBRARY_UNLOADING", "1", 0);
-}
-
 /* Runs all the tests on every target. cmocka does not count a failed group teardown. */
 #define HF_MAIN(tests, setup, teardown)                           \
   int main(void) {                                                \
     static hf_target targets[8];                                  \
     int failures = 0;                                             \
-    hf_environment();                                             \
+    setenv("ONEMODEL_VULKAN_VALIDATION", "1", 0);                 \
     const size_t count = hf_targets(targets);                     \
     for (size_t i = 0; i < count; ++i) {                          \
       hf.target = targets[i];                                     \

@@ -75,13 +75,18 @@ static void limits_are_sane(void **state) {
   hf.target.hal->close(&hf.ctx, device);
 }
 
+/* Some with a kernel: a driver may load its compiler then. */
 static void opened_and_closed_100_times(void **state) {
   (void)state;
+  const om_hal_kernel_desc desc = hf_kernel_desc(HF_ADD_SCALAR);
   for (int i = 0; i < 100; ++i) {
     om_hal_device *device = NULL;
     om_hal_buffer *buffer = NULL;
+    om_hal_kernel *kernel = NULL;
     HF_OK(hf_open_target(&hf.ctx, &hf.target, &device));
     HF_OK(hf.target.hal->buffer_create(&hf.ctx, device, OM_HAL_DEVICE, 1024, &buffer));
+    if (i < 30) HF_OK(hf.target.hal->kernels_create(&hf.ctx, device, &desc, 1, &kernel));
+    hf.target.hal->kernel_destroy(&hf.ctx, device, kernel);
     hf.target.hal->buffer_destroy(&hf.ctx, device, buffer);
     hf.target.hal->close(&hf.ctx, device);
     assert_int_equal(hf.use.live_bytes, 0);

@@ -104,12 +104,13 @@ static void build(uint32_t *out) {
   rig->region.write_count = 1;
 }
 
-static bool fails_once(const om_gpu_options *options) {
+static bool fails_once(const om_gpu_options *options, bool hands_over) {
   static float input[ELEMS], output[ELEMS];
   uint32_t out;
   const void *const reads[] = {input};
   void *const writes[] = {output};
   rig_open_with(rig, options, OM_MODE_FAST);
+  rig->session->features.hands_over_early = hands_over;
   build(&out);
   wrap_backend();
   om_status st = plan_and_run(reads, writes);
@@ -132,8 +133,11 @@ static void fail_every_call(const char *backend) {
   options.no_fusion = true;
   options.collect_timings = true;
   options.submission_flops = 1;
-  for (fail_at = 0; fails_once(&options); ++fail_at) assert_true(fail_at < MOST_CALLS);
-  assert_true(fail_at > 20);
+  for (int hands_over = 0; hands_over < 2; ++hands_over) {
+    fail_at = 0;
+    while (fails_once(&options, hands_over != 0)) assert_true(++fail_at < MOST_CALLS);
+    assert_true(fail_at > 20);
+  }
 }
 
 static void test_null_backend(void **state) {

@@ -591,7 +591,7 @@ static const struct CMUnitTest tests[] = {
 int main(int argc, char **argv) {
   static hf_target targets[8];
   if (argc == 3 && strcmp(argv[1], "--child") == 0) return child(argv[2]);
-  hf_environment();
+  setenv("ONEMODEL_VULKAN_VALIDATION", "1", 0);
   hf_targets(targets);
   if (targets[0].hal != hal) return 77;
   hf.target = targets[0];

@@ -14,40 +14,46 @@ static void reference(const om_node *node,
 }
 
 /* Small whole numbers, which every type holds. */
-#define EVERY(type)                                                                        \
-  {.name = type "_to_f32", .inputs = {type " 131 = 0 1 2 3 5 7"}, .attrs = "to=1"},        \
-      {.name = type "_to_u8", .inputs = {type " 131 = 0 1 2 3 5 7"}, .attrs = "to=2"},     \
-      {.name = type "_to_i8", .inputs = {type " 131 = 0 1 2 3 5 7"}, .attrs = "to=3"},     \
-      {.name = type "_to_u16", .inputs = {type " 131 = 0 1 2 3 5 7"}, .attrs = "to=4"},    \
-      {.name = type "_to_i16", .inputs = {type " 131 = 0 1 2 3 5 7"}, .attrs = "to=5"},    \
-      {.name = type "_to_i32", .inputs = {type " 131 = 0 1 2 3 5 7"}, .attrs = "to=6"},    \
-      {.name = type "_to_i64", .inputs = {type " 131 = 0 1 2 3 5 7"}, .attrs = "to=7"},    \
-      {.name = type "_to_f16",                                                             \
-       .inputs = {type " 131 = 0 1 2 3 5 7"},                                              \
-       .attrs = "to=10",                                                                   \
-       .bit_exact = true},                                                                 \
-      {.name = type "_to_f64", .inputs = {type " 131 = 0 1 2 3 5 7"}, .attrs = "to=11"},   \
-      {.name = type "_to_u32", .inputs = {type " 131 = 0 1 2 3 5 7"}, .attrs = "to=12"},   \
-      {.name = type "_to_u64", .inputs = {type " 131 = 0 1 2 3 5 7"}, .attrs = "to=13"}, { \
-    .name = type "_to_bf16", .inputs = {type " 131 = 0 1 2 3 5 7"}, .attrs = "to=16",      \
-    .bit_exact = true                                                                      \
-  }
+#define TO(type, label, number, is_exact, reason) \
+  {.name = type "_to_" label,                     \
+   .inputs = {type " 132 = 0 1 2 3 5 7"},         \
+   .attrs = "to=" number,                         \
+   .bit_exact = (is_exact),                       \
+   .declined = (reason)}
+#define TO_DEVICE_TYPES(type, reason)                                        \
+  TO(type, "f32", "1", true, reason), TO(type, "u8", "2", true, reason),     \
+      TO(type, "i8", "3", true, reason), TO(type, "i32", "6", true, reason), \
+      TO(type, "i64", "7", true, reason)
+#define TO_OTHER_TYPES(type, reason)                                            \
+  TO(type, "u16", "4", true, reason), TO(type, "i16", "5", true, reason),       \
+      TO(type, "f64", "11", true, reason), TO(type, "u32", "12", true, reason), \
+      TO(type, "u64", "13", true, reason), TO(type, "bf16", "16", true, reason)
+#define FROM_FLOAT(type) \
+  TO_DEVICE_TYPES(type, NULL), TO(type, "f16", "10", true, NULL), TO_OTHER_TYPES(type, "result of")
+#define FROM_INT(type)                                                             \
+  TO_DEVICE_TYPES(type, NULL), TO(type, "f16", "10", true, "integers to float16"), \
+      TO_OTHER_TYPES(type, "result of")
+#define FROM_OTHER(type, reason) \
+  TO_DEVICE_TYPES(type, reason), TO(type, "f16", "10", true, reason), TO_OTHER_TYPES(type, reason)
 
 static const om_op_case every_cases[] = {
-    EVERY("f32"),
-    EVERY("f64"),
-    EVERY("f16"),
-    EVERY("bf16"),
-    EVERY("i8"),
-    EVERY("i16"),
-    EVERY("i32"),
-    EVERY("i64"),
-    EVERY("u8"),
-    EVERY("u16"),
-    EVERY("u32"),
-    EVERY("u64"),
-    {.name = "long", .inputs = {"f32 40007"}, .attrs = "to=11"},
-    {.name = "empty", .inputs = {"f32 0x3"}, .attrs = "to=7"},
+    FROM_FLOAT("f32"),
+    FROM_FLOAT("f16"),
+    FROM_INT("i8"),
+    FROM_INT("i32"),
+    FROM_INT("i64"),
+    FROM_INT("u8"),
+    FROM_OTHER("f64", "float64"),
+    FROM_OTHER("bf16", "bfloat16"),
+    FROM_OTHER("i16", "int16"),
+    FROM_OTHER("u16", "uint16"),
+    FROM_OTHER("u32", "uint32"),
+    FROM_OTHER("u64", "uint64"),
+    {.name = "long", .inputs = {"f32 40006 range -9 9"}, .attrs = "to=10", .bit_exact = true},
+    {.name = "halves", .inputs = {"f16 4098 edges"}, .attrs = "to=1", .bit_exact = true},
+    {.name = "to_halves", .inputs = {"f32 1002 edges"}, .attrs = "to=10", .bit_exact = true},
+    {.name = "one", .inputs = {"f32 scalar = 7"}, .attrs = "to=7"},
+    {.name = "empty", .inputs = {"f32 0x3"}, .attrs = "to=7", .declined = "empty"},
 };
 
 static const om_op_case value_cases[] = {
@@ -56,27 +62,50 @@ static const om_op_case value_cases[] = {
      .attrs = "to=6",
      .expected = {"1 -1 0 0 50 -50"}},
     {.name = "saturates",
-     .inputs = {"f32 6 = 300 -300 nan inf -inf 127.5"},
+     .inputs = {"f32 8 = 300 -300 nan inf -inf 127.5 -128.5 -0.5"},
      .attrs = "to=3",
-     .expected = {"127 -128 0 127 -128 127"}},
+     .expected = {"127 -128 0 127 -128 127 -128 0"}},
     {.name = "saturates_u8",
+     .inputs = {"f32 8 = 300 -3 nan 255.9 -0.9 7 inf -inf"},
+     .attrs = "to=2",
+     .expected = {"255 0 0 255 0 7 255 0"}},
+    {.name = "part_of_a_word",
+     .inputs = {"f32 5 = 1 2 3 4 5"},
+     .attrs = "to=2",
+     .expected = {"1 2 3 4 5"},
+     .declined = "whole words"},
+    {.name = "saturates_f64",
      .inputs = {"f64 5 = 300 -3 nan 255.9 -0.9"},
      .attrs = "to=2",
-     .expected = {"255 0 0 255 0"}},
+     .expected = {"255 0 0 255 0"},
+     .declined = "float64"},
+    {.name = "from_halves",
+     .inputs = {"f16 6 = 65504 -65504 nan inf -inf 0.5"},
+     .attrs = "to=5",
+     .expected = {"32767 -32768 0 32767 -32768 0"},
+     .declined = "int16"},
     {.name = "saturates_i64",
      .inputs = {"f32 3 = 1e30 -1e30 nan"},
      .attrs = "to=7",
      .expected = {"9223372036854775807 -9223372036854775808 0"}},
+    {.name = "wide",
+     .inputs = {"f32 6 = 1e15 -1e15 4294967296 -4294967296 9e18 -8388609"},
+     .attrs = "to=7",
+     .expected = {"999999986991104 -999999986991104 4294967296 -4294967296 9000000202358128640 "
+                  "-8388609"}},
     {.name = "low_bits",
      .inputs = {"i64 3 = 4294967297 2147483648 -2147483649"},
      .attrs = "to=6",
      .expected = {"1 -2147483648 2147483647"}},
-    {.name = "low_bits_u8", .inputs = {"i32 2 = 257 -1"}, .attrs = "to=2", .expected = {"1 255"}},
+    {.name = "low_bits_u8",
+     .inputs = {"i32 4 = 257 -1 0 256"},
+     .attrs = "to=2",
+     .expected = {"1 255 0 0"}},
     {.name = "to_bool",
-     .inputs = {"f32 6 = 0 -0 0.25 nan inf -1"},
+     .inputs = {"f32 8 = 0 -0 0.25 nan inf -1 1e-30 0"},
      .attrs = "to=9",
-     .expected = {"0 0 1 1 1 1"}},
-    {.name = "from_bool", .inputs = {"b8 2 = 0 1"}, .attrs = "to=1", .expected = {"0 1"}},
+     .expected = {"0 0 1 1 1 1 1 0"}},
+    {.name = "from_bool", .inputs = {"b8 4 = 0 1 1 0"}, .attrs = "to=1", .expected = {"0 1 1 0"}},
     {.name = "to_half",
      .inputs = {"f32 6 = 65504 65519.99 65520 1e6 1.00048828125 1.00146484375"},
      .attrs = "to=10",
@@ -84,19 +113,26 @@ static const om_op_case value_cases[] = {
     {.name = "int_to_half_once", /* by way of float32 it would be a tie */
      .inputs = {"i32 2 = 2049 2051"},
      .attrs = "to=10",
-     .expected = {"2048 2052"}},
+     .expected = {"2048 2052"},
+     .declined = "integers to float16"},
     {.name = "double_to_half_once",
      .inputs = {"f64 1 = 1.00048828126"},
      .attrs = "to=10",
-     .expected = {"1.0009765625"}},
+     .expected = {"1.0009765625"},
+     .declined = "float64"},
     {.name = "double_to_bfloat_once",
      .inputs = {"f64 1 = 1.0039062501"},
      .attrs = "to=16",
-     .expected = {"1.0078125"}},
+     .expected = {"1.0078125"},
+     .declined = "float64"},
     {.name = "long_to_float",
-     .inputs = {"i64 2 = 16777217 9007199791611905"},
+     .inputs = {"i64 6 = 16777217 9007199791611905 -16777219 4294967295 -4294967297 0"},
      .attrs = "to=1",
-     .expected = {"16777216 9007200328482816"}},
+     .expected = {"16777216 9007200328482816 -16777220 4294967296 -4294967296 0"}},
+    {.name = "int_to_float",
+     .inputs = {"i32 4 = 2147483647 -2147483648 -16777217 33554434"},
+     .attrs = "to=1",
+     .expected = {"2147483648 -2147483648 -16777216 33554432"}},
     {.name = "no_type", .inputs = {"f32 1"}, .attrs = "to=0", .error = "is no element type"},
     {.name = "unknown_type", .inputs = {"f32 1"}, .attrs = "to=99", .error = "is no element type"},
 };
@@ -139,18 +175,14 @@ static const om_op_case small_cases[] = {
      .expected = {"0 1 -1 2 4 6 -0.5"}},
 };
 
-#define SUITE(type, table, function)                 \
-  {.op_type = (type),                                \
-   .cases = (table),                                 \
-   .case_count = sizeof(table) / sizeof((table)[0]), \
-   .reference = (function),                          \
-   .declined = "no kernel"}
-
 static const om_op_suite suites[] = {
-    SUITE("Cast", every_cases, reference),
-    SUITE("Cast", value_cases, NULL),
-    SUITE("Cast", small_cases, NULL),
-    SUITE("CastLike", like_cases, NULL),
+    OM_OP_SUITE("Cast", every_cases, reference),
+    OM_OP_SUITE("Cast", value_cases, NULL),
+    OM_OP_SUITE("CastLike", like_cases, NULL),
+    {.op_type = "Cast",
+     .cases = small_cases,
+     .case_count = sizeof small_cases / sizeof small_cases[0],
+     .declined = "no kernel for"},
 };
 
 OM_OP_TESTS(suites)

@@ -119,6 +119,39 @@ static const om_op_case type_cases[] = {
     {.name = "types", .inputs = {"f32 2", "f64 2"}, .error = "float64"},
 };
 
+/* Before opset 7 the second operand is aligned by attributes. */
+#define BY_AXIS "it broadcasts by attributes"
+static const om_op_case old_cases[] = {
+    {.name = "axis",
+     .opset = 6,
+     .inputs = {"f32 2x3x2 ramp", "f32 3 = 10 20 30"},
+     .attrs = "broadcast=1 axis=1",
+     .expected = {"10 11 22 23 34 35 16 17 28 29 40 41"},
+     .declined = BY_AXIS},
+    {.name = "suffix",
+     .opset = 6,
+     .inputs = {"f32 2x3 ramp", "f32 3 = 10 20 30"},
+     .attrs = "broadcast=1",
+     .expected = {"10 21 32 13 24 35"},
+     .declined = BY_AXIS},
+    {.name = "same",
+     .opset = 6,
+     .inputs = {"f32 3 ramp", "f32 3 ramp"},
+     .expected = {"0 2 4"},
+     .declined = BY_AXIS},
+    {.name = "scalar",
+     .opset = 6,
+     .inputs = {"f32 2x2 ramp", "f32 scalar = 5"},
+     .attrs = "broadcast=1 axis=0",
+     .expected = {"5 6 7 8"},
+     .declined = BY_AXIS},
+    {.name = "unfit",
+     .opset = 6,
+     .inputs = {"f32 2x3", "f32 3"},
+     .attrs = "broadcast=1 axis=0",
+     .error = "do not broadcast from axis 0"},
+};
+
 static const om_op_case newest_cases[] = {
     {.name = "rows", .opset = 24, .inputs = {"f32 4x7"}},
     {.name = "alpha", .opset = 24, .inputs = {"f32 1023 range -20 20"}, .attrs = "alpha=0.7f"},
@@ -257,6 +290,7 @@ static const om_op_suite suites[] = {
     OM_OP_SUITE("LeakyRelu", alpha_cases, reference),
     OM_OP_SUITE("ThresholdedRelu", alpha_cases, reference),
     OM_OP_SUITE("Add", type_cases, NULL),
+    OM_OP_SUITE("Add", old_cases, NULL),
     OM_OP_SUITE("Neg", unsigned_cases, reference),
     OM_OP_SUITE("Abs", unsigned_cases, reference),
     OM_OP_SUITE("Sign", unsigned_cases, reference),

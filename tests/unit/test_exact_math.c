@@ -10,6 +10,7 @@
 
 #include "base/om_thread.h"
 #include "cpu/exact/om_exact_sum.h"
+#include "cpu/exact/om_exact_trig.h"
 #include "harness/om_exact_portable.h"
 
 static uint32_t next_bits(uint32_t *state) {
@@ -64,6 +65,15 @@ static const function_case functions[] = {
     {"expm1", om_expm1, expm1, -2, 2, 2.6},
     {"log1p", om_log1p, log1p, -0.9, 2, 2.6},
     {"sqrt", om_sqrt, sqrt, 0, 10, 0.5},
+    {"tan", om_tan, tan, -300, 300, 5.0},
+    {"asin", om_asin, asin, -1, 1, 3.5},
+    {"acos", om_acos, acos, -1, 1, 3.5},
+    {"atan", om_atan, atan, -3, 3, 2.0},
+    {"sinh", om_sinh, sinh, -90, 90, 4.0},
+    {"cosh", om_cosh, cosh, -90, 90, 3.0},
+    {"asinh", om_asinh, asinh, -3, 3, 4.5},
+    {"acosh", om_acosh, acosh, 1, 4, 4.5},
+    {"atanh", om_atanh, atanh, -1, 1, 4.5},
     {"floor", om_floor, floor, -100, 100, 0.0},
     {"ceil", om_ceil, ceil, -100, 100, 0.0},
     {"round", om_round, rint, -100, 100, 0.0},

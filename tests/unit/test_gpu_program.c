@@ -83,20 +83,28 @@ static void test_growing_arena_records_again(void **state) {
   rig_close(rig);
 }
 
-static void test_pieces_change_no_bit(void **state) {
+static void run_in_pieces(bool hands_over) {
   uint32_t out;
-  (void)state;
   fill();
   open_plain(NULL, (om_gpu_options){.submission_flops = 2 * ELEMS});
+  rig->session->features.hands_over_early = hands_over;
   build_ladder(rig, thousand, 7, &out);
   rig_compile(rig, &out, 1);
   run(rig, output);
   assert_int_equal(rig->plan->regions[0].recording_count, 4);
+  assert_int_equal(rig->session->info.submissions, hands_over ? 4 : 1);
   run(rig, second);
+  assert_int_equal(rig->session->info.submissions, 1);
+  assert_int_equal(rig->session->info.dispatches, 7);
   for (int i = 0; i < ELEMS; ++i) assert_true(output[i] == input[i] * 8.0f);
   assert_memory_equal(output, second, ELEMS * sizeof(float));
-  assert_int_equal(rig->session->info.dispatches, 7);
   rig_close(rig);
+}
+
+static void test_pieces_change_no_bit(void **state) {
+  (void)state;
+  run_in_pieces(false);
+  run_in_pieces(true);
 }
 
 static void test_separate_slabs(void **state) {

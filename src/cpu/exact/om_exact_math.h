@@ -103,13 +103,28 @@ OM_FN int om_order(float x) {
   return OM_TO_INT((u & OM_SIGN_BIT) != 0u ? u ^ 0x7fffffffu : u);
 }
 
+/* And back: the bits of the float. */
+OM_FN uint om_order_bits(int order) {
+  uint u = OM_TO_UINT(order);
+  return order < 0 ? u ^ 0x7fffffffu : u;
+}
+
+/* The greater of the two without their signs, as bits: above infinity's if either is NaN. */
+OM_FN uint om_greater_magnitude(float a, float b) {
+  uint ua = om_bits(a) & 0x7fffffffu;
+  uint ub = om_bits(b) & 0x7fffffffu;
+  return ua > ub ? ua : ub;
+}
+
 /* NaN wins; -0 is less than +0. */
 OM_FN float om_max(float a, float b) {
 #if OM_FAST
   return a > b || om_is_nan(a) ? a : b;
 #else
-  float r = om_order(a) > om_order(b) ? om_ftz(a) : om_ftz(b);
-  return om_float(om_is_nan(a) || om_is_nan(b) ? OM_NAN_BITS : om_bits(r));
+  int ka = om_order(a);
+  int kb = om_order(b);
+  uint bits = om_order_bits(ka > kb ? ka : kb);
+  return om_float(om_greater_magnitude(a, b) > OM_INFINITY_BITS ? OM_NAN_BITS : bits);
 #endif
 }
 
@@ -117,8 +132,10 @@ OM_FN float om_min(float a, float b) {
 #if OM_FAST
   return a < b || om_is_nan(a) ? a : b;
 #else
-  float r = om_order(a) < om_order(b) ? om_ftz(a) : om_ftz(b);
-  return om_float(om_is_nan(a) || om_is_nan(b) ? OM_NAN_BITS : om_bits(r));
+  int ka = om_order(a);
+  int kb = om_order(b);
+  uint bits = om_order_bits(ka < kb ? ka : kb);
+  return om_float(om_greater_magnitude(a, b) > OM_INFINITY_BITS ? OM_NAN_BITS : bits);
 #endif
 }
 

@@ -263,3 +263,27 @@ void om_batch_norm_run(om_ctx *ctx, const om_batch_norm_job *job) {
   for (uint32_t d = 0; d < job->in->rank; ++d) count *= (size_t)job->in->dims[d];
   om_parallel_for(ctx, count, OM_NORM_GRAIN, batch_norm_range, &copy);
 }
+
+void om_batch_norm_measure(const om_tensor *in, float *out_mean, float *out_variance) {
+  om_rows rows;
+  uint32_t all = (1u << in->rank) - 1;
+  om_rows_init(&rows, in, in->rank > 1 ? all & ~2u : all);
+  for (size_t c = 0; c < rows.row_count; ++c) {
+    om_row row = om_row_get(&rows, in->data, c);
+    float count = (float)rows.row_elems;
+    out_mean[c] = om_div(om_row_fold(&row, OM_ROW_VALUE, 0.0f), count);
+    out_variance[c] = om_div(om_row_fold(&row, OM_ROW_DIFFERENCE_SQUARE, out_mean[c]), count);
+  }
+}
+
+void om_batch_norm_update(const om_tensor *running,
+                          const om_tensor *measured,
+                          float momentum,
+                          om_tensor *out) {
+  float rest = 1.0f - momentum;
+  for (size_t c = 0; c < (size_t)out->dims[0]; ++c) {
+    float kept = load_one(running, c) * momentum;
+    float added = load_one(measured, c) * rest;
+    store_one(out, c, (double)(kept + added));
+  }
+}

@@ -192,28 +192,36 @@ float om_row_fold(const om_row *row, om_row_term term, float c) {
   return even[0];
 }
 
-float om_row_largest(const om_row *row) {
+/* The largest, or the smallest, by lanes of their own: exact in any order. */
+static float find_extreme(const om_row *row, bool wants_largest) {
   float chunk[OM_ROW_CHUNK];
-  float best = -INFINITY;
+  float best[OM_ROW_CHUNK];
+  const float *dense = om_row_dense(row);
+  float extreme = wants_largest ? -INFINITY : INFINITY;
+  for (size_t k = 0; k < OM_ROW_CHUNK; ++k) best[k] = extreme;
   for (size_t i = 0; i < row->rows->row_elems; i += OM_ROW_CHUNK) {
     size_t left = row->rows->row_elems - i;
     size_t count = left < OM_ROW_CHUNK ? left : OM_ROW_CHUNK;
-    om_row_load(row, i, count, chunk);
-    for (size_t k = 0; k < count; ++k) best = om_max(best, chunk[k]);
+    const float *x = dense ? dense + i : chunk;
+    if (!dense) om_row_load(row, i, count, chunk);
+    if (wants_largest) {
+      for (size_t k = 0; k < count; ++k) best[k] = om_max(best[k], x[k]);
+    } else {
+      for (size_t k = 0; k < count; ++k) best[k] = om_min(best[k], x[k]);
+    }
   }
-  return best;
+  for (size_t k = 0; k < OM_ROW_CHUNK; ++k) {
+    extreme = wants_largest ? om_max(extreme, best[k]) : om_min(extreme, best[k]);
+  }
+  return extreme;
+}
+
+float om_row_largest(const om_row *row) {
+  return find_extreme(row, true);
 }
 
 float om_row_smallest(const om_row *row) {
-  float chunk[OM_ROW_CHUNK];
-  float best = INFINITY;
-  for (size_t i = 0; i < row->rows->row_elems; i += OM_ROW_CHUNK) {
-    size_t left = row->rows->row_elems - i;
-    size_t count = left < OM_ROW_CHUNK ? left : OM_ROW_CHUNK;
-    om_row_load(row, i, count, chunk);
-    for (size_t k = 0; k < count; ++k) best = om_min(best, chunk[k]);
-  }
-  return best;
+  return find_extreme(row, false);
 }
 
 size_t om_rows_grain(const om_rows *rows) {

@@ -128,8 +128,8 @@ void om_strided_copy(
   om_strided simple = *copy;
   om_strided_simplify(&simple);
   size_t elems = om_strided_elems(&simple);
-  if (elems == 0) return;
   size_t row = (size_t)simple.extents[simple.rank - 1];
+  if (elems == 0 || row == 0) return;
   size_t grain = OM_PIECE_BYTES / (row * elem_bytes);
   om_strided_job job = {&simple, source, target, elem_bytes};
   om_parallel_for(ctx, elems / row, grain > 0 ? grain : 1, copy_rows, &job);

@@ -92,8 +92,9 @@ uint a_slot(uint row, uint quad) {
 }
 
 void main() {
-  uint group = om_group_index();
-  if (group >= P.group_count) return;
+  // A group past the end does the last one's work and stores nothing: barriers are for all.
+  bool is_real = om_group_index() < P.group_count;
+  uint group = min(om_group_index(), P.group_count - 1u);
   uint thread = gl_LocalInvocationID.x;
   uint col_begin = group % P.col_tiles * uint(TILE);
   uint row_begin = group / P.col_tiles % P.row_tiles * uint(TILE);
@@ -139,7 +140,9 @@ void main() {
         fetch_b(b_base, chunk_begin + quad / uint(LANES), col_begin + quad % uint(LANES) * 4u);
   }
 
-  for (uint begin = chunk_begin; begin < chunk_end; begin += STEP) {
+  // The bounds are the same for all groups; the last chunk may run out of terms before.
+  for (uint done = 0u; done < P.chunk_depth; done += STEP) {
+    uint begin = chunk_begin + done;
     barrier();
     for (uint i = 0u; i < FETCHES; ++i) {
       uint quad = thread + i * THREADS;
@@ -182,9 +185,10 @@ void main() {
     }
 
 #if OM_EXACT && SLICES == 1
-    bool is_first = begin % 128u == 0u;
-    bool is_last = next % 128u == 0u || next >= chunk_end;
-    for (uint r = 0u; r < uint(ROWS); ++r) {
+    bool has_terms = begin < chunk_end;
+    bool is_first = done % 128u == 0u;
+    bool is_last = (done + STEP) % 128u == 0u || next >= chunk_end;
+    for (uint r = 0u; r < uint(ROWS) && has_terms; ++r) {
       if (is_first) {
         part[r] = sum[r];
       } else {
@@ -192,7 +196,7 @@ void main() {
       }
       sum[r] = vec4(0.0);
       if (is_last) {
-        if (begin < chunk_begin + 128u) {
+        if (done < 128u) {
           total[r] = part[r];
         } else {
           total[r] = total[r] + part[r];
@@ -217,9 +221,9 @@ void main() {
         }
       }
     }
-    if (begin == chunk_begin) {
+    if (done == 0u) {
       total = part;
-    } else {
+    } else if (begin < chunk_end) {
       total = total + part;
     }
 #endif
@@ -238,7 +242,7 @@ void main() {
 #  endif
   uint row = row_begin + own_row;
   uint col = col_begin + own_col;
-  if (row < P.rows && col < P.cols) {
+  if (is_real && row < P.rows && col < P.cols) {
     uint at = y_base + row * P.cols + col;
     y_data[at] = chain_apply(total, at);
   }
@@ -252,7 +256,7 @@ void main() {
 #  endif
     for (uint c = 0u; c < 4u; ++c) {
       uint col = col_begin + lane * 4u + c;
-      if (row < P.rows && col < P.cols) {
+      if (is_real && row < P.rows && col < P.cols) {
         uint at = y_base + row * P.cols + col;
         y_data[at] = chain_apply(result[c], at);
       }

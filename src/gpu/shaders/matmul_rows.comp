@@ -77,8 +77,9 @@ float add_slices(float start, uint begin, uint col) {
 }
 
 void main() {
-  uint group = om_group_index();
-  if (group >= P.group_count) return;
+  // A group past the end does the last one's work and stores nothing: barriers are for all.
+  bool is_real = om_group_index() < P.group_count;
+  uint group = min(om_group_index(), P.group_count - 1u);
   uint thread = gl_LocalInvocationID.x;
   uint col_begin = group % P.col_tiles * COLS;
   uint row = group / P.col_tiles % P.rows;
@@ -116,7 +117,7 @@ void main() {
     if (thread < COLS) total = add_slices(total, begin, thread);
   }
 
-  if (thread < COLS && col_begin + thread < P.cols) {
+  if (is_real && thread < COLS && col_begin + thread < P.cols) {
     uint at = (element * P.rows + row) * P.cols + col_begin + thread;
     y_data[at] = chain_apply(total, at);
   }

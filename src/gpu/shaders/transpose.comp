@@ -22,7 +22,7 @@ void main() {
   uint across = (P.extent_0 + TILE - 1u) / TILE;
   uint down = (P.extent_1 + TILE - 1u) / TILE;
   uint group = om_group_index();
-  if (group >= across * down * (P.elems / P.extent_0 / P.extent_1)) return;
+  bool is_real = group < across * down * (P.elems / P.extent_0 / P.extent_1);
   uint begin_0 = group % across * TILE;
   uint begin_1 = group / across % down * TILE;
   uint rest = group / across / down;
@@ -39,7 +39,7 @@ void main() {
   for (uint y = gl_LocalInvocationID.y; y < TILE; y += 8u) {
     uint at_0 = begin_0 + y;
     uint at_1 = begin_1 + x;
-    if (at_0 < P.extent_0 && at_1 < P.extent_1) {
+    if (is_real && at_0 < P.extent_0 && at_1 < P.extent_1) {
       tile[y * 33u + x] = source_data[source + at_0 * P.source_stride_0 + at_1];
     }
   }
@@ -47,7 +47,7 @@ void main() {
   for (uint y = gl_LocalInvocationID.y; y < TILE; y += 8u) {
     uint at_0 = begin_0 + x;
     uint at_1 = begin_1 + y;
-    if (at_0 < P.extent_0 && at_1 < P.extent_1) {
+    if (is_real && at_0 < P.extent_0 && at_1 < P.extent_1) {
       target_data[target + at_1 * P.target_stride_1 + at_0] = tile[x * 33u + y];
     }
   }
