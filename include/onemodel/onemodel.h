@@ -182,7 +182,7 @@ typedef struct om_model_options {
 /* Maps the file and reads its graph. Tensor data stays in the file.
  *
  * Safe for hostile input. External data is read only from regular files inside the model's
- * folder.
+ * folder. The files must stay as they are until the model is destroyed.
  *
  * Owner:   the caller destroys *out_model, after every session made from it.
  * Errors:  OM_E_IO             the file cannot be read

@@ -243,6 +243,7 @@ static const char *bind_product(om_gpu_binder *b,
                                 bool is_b_turned,
                                 om_gpu_dispatch **out_dispatch) {
   const bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
+  if (m->depth == 0) return "it adds no terms";
   om_matmul_cut cut = choose_cut(m, is_exact);
   om_matmul_params params = {
       .rows = (uint32_t)m->rows,

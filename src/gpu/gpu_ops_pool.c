@@ -1,4 +1,6 @@
 /* Pools on the device: float32, one or two spatial axes; a MaxPool without its indices. */
+#include <math.h>
+
 #include "abi/pool_global_params.h"
 #include "abi/pool_window_params.h"
 #include "gpu/om_gpu_op.h"
@@ -33,6 +35,7 @@ static const char *bind_global(om_gpu_binder *b, const om_pool_params *params, c
   const om_pool_global_params global = {
       .planes = (uint32_t)(w->batch * w->channels),
       .plane_elems = (uint32_t)om_window_elems(w->in),
+      .start = params->kind == OM_POOL_MAX ? -INFINITY : 0,
   };
   om_gpu_dispatch *d = add_result(
       b,
@@ -64,6 +67,7 @@ static const char *bind_window(om_gpu_binder *b, const om_pool_params *params, c
           params->counts_padding ? (uint32_t)(w->pad_begin[1] + w->in[1] + w->pad_end[1]) : 0,
       .counted_w = (uint32_t)(w->pad_begin[2] + w->in[2] + w->pad_end[2]),
       .elems = (uint32_t)elems,
+      .start = params->kind == OM_POOL_MAX ? -INFINITY : 0,
   };
   om_gpu_dispatch *d =
       add_result(b,

@@ -79,6 +79,10 @@ static om_status resolve_node(om_ctx *ctx, om_graph *graph, om_node *node) {
     if (node->inputs[i] != OM_NO_VALUE) continue;
     return OM_FAIL(ctx, OM_E_INVALID_MODEL, "Input %u is absent, but it is not optional.", i);
   }
+  for (uint32_t i = 0; i < op->min_outputs; ++i) {
+    if (node->outputs[i] != OM_NO_VALUE) continue;
+    return OM_FAIL(ctx, OM_E_INVALID_MODEL, "Output %u is absent, but it is not optional.", i);
+  }
   if (op->params_bytes == 0) return OM_OK;
   void *params = om_pool_new_bytes(ctx, &graph->pool, 1, op->params_bytes);
   if (!params) return OM_E_OUT_OF_MEMORY;

@@ -1,6 +1,8 @@
 /* Checks that operators of several families share. */
 #include "ops/op_types.h"
 
+#include "ops/om_rule.h"
+
 om_status om_check_same_dtype(om_ctx *ctx, const om_op_call *call) {
   om_dtype first = call->inputs[0]->dtype;
   for (uint32_t i = 1; i < call->input_count; ++i) {
@@ -14,6 +16,21 @@ om_status om_check_same_dtype(om_ctx *ctx, const om_op_call *call) {
                    om_dtype_name(first));
   }
   return OM_OK;
+}
+
+om_status om_check_all_there(om_ctx *ctx, const om_op_call *call) {
+  for (uint32_t i = 0; i < call->input_count; ++i) {
+    if (call->inputs[i]) continue;
+    return OM_FAIL(ctx, OM_E_INVALID_MODEL, "Input %u is absent, but it is not optional.", i);
+  }
+  return OM_OK;
+}
+
+om_status om_infer_broadcast(om_ctx *ctx, const om_op_call *call, om_dtype dtype) {
+  int64_t dims[OM_MAX_RANK] = {0};
+  uint32_t rank = 0;
+  OM_TRY(om_broadcast_shape(ctx, call->inputs, call->input_count, &rank, dims));
+  return om_rule_set(ctx, call, 0, dtype, rank, dims);
 }
 
 void om_copy_type_and_shape(const om_tensor *source, om_tensor *target) {

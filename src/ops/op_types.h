@@ -8,6 +8,12 @@
 /* All inputs that are there have input 0's type; OM_E_INVALID_MODEL names the two types. */
 om_status om_check_same_dtype(om_ctx *ctx, const om_op_call *call);
 
+/* All inputs are there: for operators that take any number. */
+om_status om_check_all_there(om_ctx *ctx, const om_op_call *call);
+
+/* Output 0 has the numpy shape of all inputs together. */
+om_status om_infer_broadcast(om_ctx *ctx, const om_op_call *call, om_dtype dtype);
+
 /* Sets dtype, rank and dims from another tensor. */
 void om_copy_type_and_shape(const om_tensor *source, om_tensor *target);
 

@@ -4,10 +4,9 @@
 #include "ops/op_types.h"
 
 static om_status infer(om_ctx *ctx, const om_op_call *call) {
-  om_tensor *out = call->outputs[0];
+  OM_TRY(om_check_all_there(ctx, call));
   OM_TRY(om_check_same_dtype(ctx, call));
-  out->dtype = call->inputs[0]->dtype;
-  return om_broadcast_shape(ctx, call->inputs, call->input_count, &out->rank, out->dims);
+  return om_infer_broadcast(ctx, call, call->inputs[0]->dtype);
 }
 
 static om_status resolve_mod(om_ctx *ctx, const om_node *node, void *params) {

@@ -50,16 +50,13 @@ static om_status resolve_shift(om_ctx *ctx, const om_node *node, void *params) {
 }
 
 static om_status infer_bool(om_ctx *ctx, const om_op_call *call) {
-  om_tensor *out = call->outputs[0];
   OM_TRY(om_check_same_dtype(ctx, call));
-  out->dtype = OM_DTYPE_BOOL;
-  return om_broadcast_shape(ctx, call->inputs, call->input_count, &out->rank, out->dims);
+  return om_infer_broadcast(ctx, call, OM_DTYPE_BOOL);
 }
 
 static om_status infer_same(om_ctx *ctx, const om_op_call *call) {
-  OM_TRY(infer_bool(ctx, call));
-  call->outputs[0]->dtype = call->inputs[0]->dtype;
-  return OM_OK;
+  OM_TRY(om_check_same_dtype(ctx, call));
+  return om_infer_broadcast(ctx, call, call->inputs[0]->dtype);
 }
 
 static om_status run(om_ctx *ctx, const om_op_call *call) {
@@ -121,7 +118,6 @@ static om_status run_is_nan(om_ctx *ctx, const om_op_call *call) {
 /* ---- Where ---- */
 
 static om_status infer_where(om_ctx *ctx, const om_op_call *call) {
-  om_tensor *out = call->outputs[0];
   if (call->inputs[1]->dtype != call->inputs[2]->dtype) {
     return OM_FAIL(ctx,
                    OM_E_INVALID_MODEL,
@@ -135,8 +131,7 @@ static om_status infer_where(om_ctx *ctx, const om_op_call *call) {
                    "Elements of type %s are not implemented here.",
                    om_dtype_name(call->inputs[1]->dtype));
   }
-  out->dtype = call->inputs[1]->dtype;
-  return om_broadcast_shape(ctx, call->inputs, 3, &out->rank, out->dims);
+  return om_infer_broadcast(ctx, call, call->inputs[1]->dtype);
 }
 
 static bool is_half(om_dtype dtype) {

@@ -133,9 +133,9 @@ static om_status infer(om_ctx *ctx, const om_op_call *call) {
     om_copy_type_and_shape(call->inputs[0], out);
     return OM_OK;
   }
+  OM_TRY(om_check_all_there(ctx, call));
   if (params->number != OM_ELEMENTWISE_Pow) OM_TRY(om_check_same_dtype(ctx, call));
-  out->dtype = call->inputs[0]->dtype;
-  return om_broadcast_shape(ctx, call->inputs, call->input_count, &out->rank, out->dims);
+  return om_infer_broadcast(ctx, call, call->inputs[0]->dtype);
 }
 
 /* ---- CPU ---- */

@@ -103,8 +103,8 @@ static om_status infer_last_axes(om_ctx *ctx, const om_op_call *call) {
   const om_norm_params *params = call->params;
   const om_tensor *in = call->inputs[0];
   int64_t dims[OM_MAX_RANK] = {0};
-  om_norm_place first;
-  om_norm_place other;
+  om_norm_place first = {0};
+  om_norm_place other = {0};
   uint32_t axis = 0;
   OM_TRY(om_rule_axis(ctx, params->axis, in->rank, &axis));
   for (uint32_t i = 1; i <= 2; ++i) {

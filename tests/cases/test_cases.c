@@ -9,10 +9,12 @@
  *     nocrash  any answer, but no crash, no hang and no error of the kind "internal"
  *     cancel   runs until it is cancelled
  *
- * Each case runs on the CPU in exact mode, and on a Vulkan device where there is one. All memory
- * comes from an allocator with a limit. skips.txt names what does not pass yet. Output is TAP.
+ * Each case runs on the CPU in exact mode. All memory comes from an allocator with a limit. Where a
+ * Vulkan device is there, the first right value of each title and the indices out of range run on
+ * it too (a session on a software device takes seconds to make); --all: every case. skips.txt names
+ * what does not pass yet. Output is TAP.
  *
- *     test_cases [PART OF A NAME]             $OM_TEST_BACKENDS: "cpu" or "cpu,vulkan"
+ *     test_cases [--all] [PART OF A NAME]     $OM_TEST_BACKENDS: "cpu" or "cpu,vulkan"
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +32,7 @@ enum { CASE_WORDS = 8, PATH_BYTES = 512, COMMAND_BYTES = 2048 };
 
 typedef struct one_case {
   const char *folder, *kind;
+  long number;
   double tolerance;
   const char *words[CASE_WORDS];
   size_t word_count;
@@ -53,6 +56,8 @@ typedef struct runner {
   char copies[64];  /* a folder for cases that need something to be set up */
   const char *part;
   bool has_vulkan;
+  bool wants_all; /* on the device */
+  long last_case; /* the number of the last one whose value was tried on the device */
   size_t passed, failed, skipped;
 } runner;
 
@@ -114,6 +119,7 @@ static bool read_case(runner *r, const char *line, one_case *c) {
   (void)read_text(r, folder, &c->folder);
   (void)read_text(r, kind, &c->kind);
   c->tolerance = tolerance ? strtod(tolerance, NULL) : 0;
+  c->number = strtol(c->folder ? c->folder : "", NULL, 10);
   c->word_count = read_list(r, find_key(line, "words"), c->words);
   c->setup_count = read_list(r, find_key(line, "setup"), c->setup);
   return c->folder && c->kind;
@@ -254,6 +260,16 @@ static void test_case_on(runner *r, const one_case *c, const char *path, bool is
   (void)fflush(stdout);
 }
 
+enum { CASE_INDICES = 11 }; /* gathers and scatters: also errors must be the same on a device */
+
+static bool wants_device(runner *r, const one_case *c) {
+  if (!r->has_vulkan) return false;
+  if (r->wants_all || c->number == CASE_INDICES) return true;
+  if (strcmp(c->kind, "value") != 0 || c->number == r->last_case) return false;
+  r->last_case = c->number;
+  return true;
+}
+
 static void test_one(runner *r, const one_case *c) {
   char path[PATH_BYTES];
   if (r->part && !strstr(c->folder, r->part)) return;
@@ -269,7 +285,7 @@ static void test_one(runner *r, const one_case *c) {
     return;
   }
   test_case_on(r, c, path, false);
-  if (r->has_vulkan) test_case_on(r, c, path, true);
+  if (wants_device(r, c)) test_case_on(r, c, path, true);
 }
 
 static om_status test_all(runner *r) {
@@ -321,7 +337,8 @@ static void init(runner *r, int argc, char **argv) {
   r->ctx = (om_ctx){.allocator = om_default_allocator(), .error = &r->error, .thread_count = 1};
   r->limited.heap = om_default_allocator();
   r->allocator = (om_allocator){.alloc = limited_alloc, .free = limited_free, .user = &r->limited};
-  r->part = argc > 1 ? argv[1] : NULL;
+  r->wants_all = argc > 1 && strcmp(argv[1], "--all") == 0;
+  r->part = argc > 1 + r->wants_all ? argv[1 + r->wants_all] : NULL;
   r->root = getenv("OM_CASES_DIR");
   if (!r->root) r->root = OM_SOURCE_DIR "/../shared/cases/suite";
   r->has_vulkan = (!backends || strstr(backends, "vulkan")) && om_test_backend_is_there("vulkan");

@@ -1,6 +1,11 @@
-/* The three text-recognition models, unmodified, against ONNX Runtime: scaled error at most 1e-5
- * in both modes on the CPU and on a Vulkan device; in exact mode the same bits on any number of
- * threads and on the device; all of a model on the device in one region.
+/* The three text-recognition models, unmodified, against ONNX Runtime: the same decisions, and a
+ * small scaled error, in both modes on the CPU and on a Vulkan device; in exact mode the same bits
+ * on any number of threads and on the device; all of a model on the device in one region.
+ *
+ * The limit is 1e-5 where the results' own uncertainty allows it. The models magnify float32's
+ * rounding where they are less sure. Measured against an evaluation of the same graph in float64,
+ * on the cases with wider limits: ONNX Runtime 1.21 is 7e-6 to 1.3e-5 off, this library 7e-6 to
+ * 2e-5; on the detector's map of the whole sample picture 7.6e-5 and 2.8e-5.
  *
  * scripts/models fetches the models; write_references.py makes the expected results when the test
  * starts. Where either cannot be had the cases are skipped.
@@ -23,22 +28,22 @@
 #define RECOGNISER "ch_PP-OCRv4_rec_infer.onnx"
 #define CLASSIFIER "ch_ppocr_mobile_v2.0_cls_infer.onnx"
 
-static const double scaled_error_limit = 1e-5;
-
 typedef struct model_case {
   const char *name; /* of the reference files */
   const char *file;
+  double limit;     /* of the scaled error */
+  bool has_classes; /* the last axis is one of classes: the largest must be the same */
 } model_case;
 
 /* The names are those of write_references.py. */
 static const model_case cases[] = {
-    {"detector_64x96", DETECTOR},
-    {"detector_160x224", DETECTOR},
-    {"recogniser_48x320", RECOGNISER},
-    {"recogniser_48x100", RECOGNISER},
-    {"recogniser_batch_3", RECOGNISER},
-    {"classifier_48x192", CLASSIFIER},
-    {"classifier_batch_2", CLASSIFIER},
+    {"detector_64x192", DETECTOR, 4e-5, false},
+    {"detector_160x224", DETECTOR, 4e-5, false},
+    {"recogniser_48x320", RECOGNISER, 1e-5, true},
+    {"recogniser_48x500", RECOGNISER, 4e-5, true},
+    {"recogniser_batch_3", RECOGNISER, 1e-5, true},
+    {"classifier_48x192", CLASSIFIER, 1e-5, true},
+    {"classifier_batch_2", CLASSIFIER, 1e-5, true},
 };
 
 static char models_folder[1024]; /* empty: the cases are skipped */
@@ -143,6 +148,22 @@ static void run_model(const model_case *test_case, const setup *how, om_tensor *
   free(input.tensor.data);
 }
 
+static size_t largest(const double *values, size_t count) {
+  size_t best = 0;
+  for (size_t i = 1; i < count; ++i) {
+    if (values[i] > values[best]) best = i;
+  }
+  return best;
+}
+
+static void check_classes(const om_tensor *tensor, const double *a, const double *b) {
+  const size_t classes = (size_t)tensor->dims[tensor->rank - 1];
+  const size_t count = om_tensor_elems(tensor);
+  for (size_t row = 0; row < count; row += classes) {
+    assert_int_equal(largest(a + row, classes), largest(b + row, classes));
+  }
+}
+
 static void check_error(const model_case *test_case, const om_tensor *result) {
   om_tensor expected;
   read_array(test_case->name, "y", &expected);
@@ -156,12 +177,13 @@ static void check_error(const model_case *test_case, const om_tensor *result) {
     b[i] = om_tensor_value(&expected, i);
   }
   const om_test_comparison found = om_test_compare(a, b, count);
+  if (test_case->has_classes) check_classes(&expected, a, b);
   free(a);
   free(b);
   free(expected.data);
   print_message("# %s: scaled error %.3g\n", test_case->name, found.scaled_error);
   assert_true(found.specials_match);
-  if (!(found.scaled_error <= scaled_error_limit))
+  if (!(found.scaled_error <= test_case->limit))
     fail_msg("the scaled error is %.3g", found.scaled_error);
 }
 

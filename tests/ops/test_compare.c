@@ -179,6 +179,7 @@ static void several(const om_node *node,
 static const om_op_case several_cases[] = {
     {.name = "one", .inputs = {"f32 5"}},
     {.name = "three", .inputs = {"f32 5x1", "f32 1x4", "f32 2x1x1"}},
+    {.name = "gap", .inputs = {"f32 5", "-", "f32 5"}, .error = "Input 1 is absent"},
     {.name = "f64", .inputs = {"f64 5", "f64 5"}},
     {.name = "f16", .inputs = {"f16 70", "f16 70", "f16 1"}, .scaled_error = 2e-3},
 };

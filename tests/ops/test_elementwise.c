@@ -112,11 +112,13 @@ static const om_op_case integer_cases[] = {
 static const om_op_case many_cases[] = {
     {.name = "one", .inputs = {"f32 5"}, .declined = "two inputs"},
     {.name = "three", .inputs = {"f32 5x1", "f32 1x4", "f32 2x1x1"}, .declined = "two inputs"},
+    {.name = "gap", .inputs = {"f32 5", "-", "f32 5"}, .error = "Input 1 is absent"},
     {.name = "one_half", .inputs = {"f16 70"}, .declined = "float16"},
 };
 
 static const om_op_case type_cases[] = {
     {.name = "types", .inputs = {"f32 2", "f64 2"}, .error = "float64"},
+    {.name = "too_large", .inputs = {"f32 300000x1", "f32 300000"}, .error = "[300000, 300000]"},
 };
 
 /* Before opset 7 the second operand is aligned by attributes. */

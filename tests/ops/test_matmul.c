@@ -184,6 +184,9 @@ static const om_op_case gemm_cases[] = {
 };
 
 static const om_op_case chain_cases[] = {
+    {.name = "no_terms_constant",
+     .inputs = {"f32 3x0 const", "f32 0x2 const", "f32 3x2"},
+     .graph = "p = MatMul(x0, x1); y0 = Add(p, x2)"},
     {.name = "bias_and_relu",
      .inputs = {"f32 40x120", "f32 120x60 const", "f32 60 const"},
      .graph = "p = MatMul(x0, x1); s = Add(p, x2); y0 = Relu(s)"},

@@ -24,35 +24,35 @@ typedef struct om_hal_kernel om_hal_kernel;
 typedef struct om_hal_recording om_hal_recording;
 
 enum {
-  OM_HAL_MAX_BINDINGS = 8,        /* WebGPU promises 8 storage buffers a stage */
-  OM_HAL_MAX_PARAMS_BYTES = 128,  /* Vulkan promises 128 bytes of push constants */
+  OM_HAL_MAX_BINDINGS = 8,       /* WebGPU promises 8 storage buffers a stage */
+  OM_HAL_MAX_PARAMS_BYTES = 128, /* Vulkan promises 128 bytes of push constants */
   OM_HAL_MAX_CONSTANTS = 32,
 };
 
 typedef struct om_hal_limits {
-  uint64_t max_binding_bytes;     /* of one storage buffer binding */
+  uint64_t max_binding_bytes; /* of one storage buffer binding */
   uint64_t max_buffer_bytes;
-  uint64_t binding_alignment;     /* of a binding's offset; a power of two */
-  uint32_t max_shared_bytes;      /* of one workgroup */
-  uint32_t max_invocations;       /* of one workgroup */
-  uint32_t max_groups[3];         /* of one dispatch */
+  uint64_t binding_alignment; /* of a binding's offset; a power of two */
+  uint32_t max_shared_bytes;  /* of one workgroup */
+  uint32_t max_invocations;   /* of one workgroup */
+  uint32_t max_groups[3];     /* of one dispatch */
   uint32_t subgroup_size;
 } om_hal_limits;
 
 typedef struct om_hal_features {
   bool timestamps;
-  bool subgroups;                 /* arithmetic and shuffle in compute */
+  bool subgroups; /* arithmetic and shuffle in compute */
   bool storage_16bit;
-  bool cooperative_matrix;        /* f16 inputs, f32 accumulation, 16x16x16 */
-  bool separate_slabs;            /* one dispatch must not read and write one buffer */
-  bool unified_memory;            /* device memory is the host's: an integrated GPU, a CPU */
-  bool hands_over_early;          /* submitting pieces while recording pays */
+  bool cooperative_matrix; /* f16 inputs, f32 accumulation, 16x16x16 */
+  bool separate_slabs;     /* one dispatch must not read and write one buffer */
+  bool unified_memory;     /* device memory is the host's: an integrated GPU, a CPU */
+  bool hands_over_early;   /* submitting pieces while recording pays */
 } om_hal_features;
 
 typedef enum om_hal_memory {
-  OM_HAL_DEVICE,                  /* storage, copied from and to */
-  OM_HAL_UPLOAD,                  /* the host writes, copies read */
-  OM_HAL_READBACK,                /* copies write, the host reads */
+  OM_HAL_DEVICE,   /* storage, copied from and to */
+  OM_HAL_UPLOAD,   /* the host writes, copies read */
+  OM_HAL_READBACK, /* copies write, the host reads */
 } om_hal_memory;
 
 typedef enum om_hal_code { OM_HAL_SPIRV, OM_HAL_WGSL, OM_HAL_MSL } om_hal_code;
@@ -63,12 +63,12 @@ typedef struct om_hal_shader {
   om_hal_code code_kind;
   const void *code;
   size_t code_bytes;
-  uint32_t binding_count;         /* storage buffers at bindings 0..n-1 */
-  uint32_t write_mask;            /* bit b: binding b is written */
+  uint32_t binding_count; /* storage buffers at bindings 0..n-1 */
+  uint32_t write_mask;    /* bit b: binding b is written */
   uint32_t params_bytes;
-  uint32_t workgroup_size[3];     /* fixed in the text */
+  uint32_t workgroup_size[3]; /* fixed in the text */
   uint32_t shared_bytes;
-  uint32_t constant_count;        /* specialization constants, ids 0..n-1, 32 bits each */
+  uint32_t constant_count; /* specialization constants, ids 0..n-1, 32 bits each */
 } om_hal_shader;
 
 typedef struct om_hal_kernel_desc {
@@ -78,19 +78,19 @@ typedef struct om_hal_kernel_desc {
 
 typedef struct om_hal_binding {
   om_hal_buffer *buffer;
-  uint64_t offset;                /* a multiple of binding_alignment */
-  uint64_t bytes;                 /* above 0, a multiple of 4 */
+  uint64_t offset; /* a multiple of binding_alignment */
+  uint64_t bytes;  /* above 0, a multiple of 4 */
 } om_hal_binding;
 
 typedef struct om_hal_dispatch {
   om_hal_kernel *kernel;
   om_hal_binding bindings[OM_HAL_MAX_BINDINGS]; /* shader->binding_count of them */
-  const void *params;             /* shader->params_bytes; copied */
-  uint32_t groups[3];             /* each at least 1 */
+  const void *params;                           /* shader->params_bytes; copied */
+  uint32_t groups[3];                           /* each at least 1 */
 } om_hal_dispatch;
 
 struct om_hal {
-  const char *name;               /* "vulkan"; static */
+  const char *name; /* "vulkan"; static */
 
   /* Devices, hardware first; as om_gpu_list. */
   om_status (*list)(om_ctx *ctx, om_gpu_device *devices, size_t capacity, size_t *out_count);
@@ -142,7 +142,9 @@ struct om_hal {
                                size_t dispatch_count,
                                uint32_t timestamp_count,
                                om_hal_recording **out_recording);
-  om_status (*record_dispatch)(om_ctx *ctx, om_hal_recording *recording, const om_hal_dispatch *dispatch);
+  om_status (*record_dispatch)(om_ctx *ctx,
+                               om_hal_recording *recording,
+                               const om_hal_dispatch *dispatch);
   om_status (*record_copy)(om_ctx *ctx,
                            om_hal_recording *recording,
                            const om_hal_binding *source,
@@ -165,7 +167,10 @@ struct om_hal {
   om_status (*wait)(om_ctx *ctx, om_hal_device *device, uint64_t number);
 
   /* Nanoseconds of the recording's timestamps, after the wait. */
-  om_status (*timestamps)(om_ctx *ctx, om_hal_recording *recording, uint32_t count, uint64_t *out_ns);
+  om_status (*timestamps)(om_ctx *ctx,
+                          om_hal_recording *recording,
+                          uint32_t count,
+                          uint64_t *out_ns);
 };
 
 /* The backends of this build, best first; NULL past the last. */

@@ -1,6 +1,6 @@
 // Conv and ConvTranspose as products: output channels by output pixels, without a column matrix.
 //
-// A workgroup makes BM channels by BN pixels of one image and group, each invocation 4 by 4 of
+// A workgroup makes BM channels by BN pixels of one image and group, each invocation TM by 4 of
 // them. It takes the terms in blocks of 32: packed weights and gathered pixels go to shared memory
 // while the block before is multiplied.
 //
@@ -16,36 +16,36 @@
 // padded, every phase reads the same pixels: the conv_shuffle variants make all phases of a channel
 // as if they were channels of a 1x1 Conv, and put them in their places at the end.
 //
-//! kernel conv_gemm_64x64              OM_EXACT=0 BM=64 BN=64
-//! kernel conv_gemm_64x64_exact        OM_EXACT=1 BM=64 BN=64
-//! kernel conv_gemm_32x64              OM_EXACT=0 BM=32 BN=64
-//! kernel conv_gemm_32x64_exact        OM_EXACT=1 BM=32 BN=64
-//! kernel conv_gemm_32x32              OM_EXACT=0 BM=32 BN=32
-//! kernel conv_gemm_32x32_exact        OM_EXACT=1 BM=32 BN=32
-//! kernel conv_gemm_16x64              OM_EXACT=0 BM=16 BN=64
-//! kernel conv_gemm_16x64_exact        OM_EXACT=1 BM=16 BN=64
-//! kernel conv_gemm_split              OM_EXACT=0 BM=32 BN=32 SPLIT=1
-//! kernel conv_gemm_split_exact        OM_EXACT=1 BM=32 BN=32 SPLIT=1
-//! kernel conv_1x1_64x64               OM_EXACT=0 BM=64 BN=64 POINTWISE=1
-//! kernel conv_1x1_64x64_exact         OM_EXACT=1 BM=64 BN=64 POINTWISE=1
-//! kernel conv_1x1_32x64               OM_EXACT=0 BM=32 BN=64 POINTWISE=1
-//! kernel conv_1x1_32x64_exact         OM_EXACT=1 BM=32 BN=64 POINTWISE=1
-//! kernel conv_1x1_32x32               OM_EXACT=0 BM=32 BN=32 POINTWISE=1
-//! kernel conv_1x1_32x32_exact         OM_EXACT=1 BM=32 BN=32 POINTWISE=1
-//! kernel conv_1x1_16x64               OM_EXACT=0 BM=16 BN=64 POINTWISE=1
-//! kernel conv_1x1_16x64_exact         OM_EXACT=1 BM=16 BN=64 POINTWISE=1
-//! kernel conv_1x1_split               OM_EXACT=0 BM=32 BN=32 POINTWISE=1 SPLIT=1
-//! kernel conv_1x1_split_exact         OM_EXACT=1 BM=32 BN=32 POINTWISE=1 SPLIT=1
-//! kernel conv_shuffle_64x64           OM_EXACT=0 BM=64 BN=64 POINTWISE=1 SHUFFLE=1
-//! kernel conv_shuffle_64x64_exact     OM_EXACT=1 BM=64 BN=64 POINTWISE=1 SHUFFLE=1
-//! kernel conv_shuffle_32x64           OM_EXACT=0 BM=32 BN=64 POINTWISE=1 SHUFFLE=1
-//! kernel conv_shuffle_32x64_exact     OM_EXACT=1 BM=32 BN=64 POINTWISE=1 SHUFFLE=1
-//! kernel conv_shuffle_16x64           OM_EXACT=0 BM=16 BN=64 POINTWISE=1 SHUFFLE=1
-//! kernel conv_shuffle_16x64_exact     OM_EXACT=1 BM=16 BN=64 POINTWISE=1 SHUFFLE=1
-//! kernel conv_transpose_32x64         OM_EXACT=0 BM=32 BN=64 TRANSPOSED=1
-//! kernel conv_transpose_32x64_exact   OM_EXACT=1 BM=32 BN=64 TRANSPOSED=1
-//! kernel conv_transpose_16x64         OM_EXACT=0 BM=16 BN=64 TRANSPOSED=1
-//! kernel conv_transpose_16x64_exact   OM_EXACT=1 BM=16 BN=64 TRANSPOSED=1
+//! kernel conv_gemm_64x64              OM_EXACT=0 BM=64 BN=64 TM=4
+//! kernel conv_gemm_64x64_exact        OM_EXACT=1 BM=64 BN=64 TM=4
+//! kernel conv_gemm_32x64              OM_EXACT=0 BM=32 BN=64 TM=4
+//! kernel conv_gemm_32x64_exact        OM_EXACT=1 BM=32 BN=64 TM=4
+//! kernel conv_gemm_32x32              OM_EXACT=0 BM=32 BN=32 TM=2
+//! kernel conv_gemm_32x32_exact        OM_EXACT=1 BM=32 BN=32 TM=2
+//! kernel conv_gemm_16x64              OM_EXACT=0 BM=16 BN=64 TM=2
+//! kernel conv_gemm_16x64_exact        OM_EXACT=1 BM=16 BN=64 TM=2
+//! kernel conv_gemm_split              OM_EXACT=0 BM=32 BN=32 TM=2 SPLIT=1
+//! kernel conv_gemm_split_exact        OM_EXACT=1 BM=32 BN=32 TM=2 SPLIT=1
+//! kernel conv_1x1_64x64               OM_EXACT=0 BM=64 BN=64 TM=4 POINTWISE=1
+//! kernel conv_1x1_64x64_exact         OM_EXACT=1 BM=64 BN=64 TM=4 POINTWISE=1
+//! kernel conv_1x1_32x64               OM_EXACT=0 BM=32 BN=64 TM=4 POINTWISE=1
+//! kernel conv_1x1_32x64_exact         OM_EXACT=1 BM=32 BN=64 TM=4 POINTWISE=1
+//! kernel conv_1x1_32x32               OM_EXACT=0 BM=32 BN=32 TM=2 POINTWISE=1
+//! kernel conv_1x1_32x32_exact         OM_EXACT=1 BM=32 BN=32 TM=2 POINTWISE=1
+//! kernel conv_1x1_16x64               OM_EXACT=0 BM=16 BN=64 TM=2 POINTWISE=1
+//! kernel conv_1x1_16x64_exact         OM_EXACT=1 BM=16 BN=64 TM=2 POINTWISE=1
+//! kernel conv_1x1_split               OM_EXACT=0 BM=32 BN=32 TM=2 POINTWISE=1 SPLIT=1
+//! kernel conv_1x1_split_exact         OM_EXACT=1 BM=32 BN=32 TM=2 POINTWISE=1 SPLIT=1
+//! kernel conv_shuffle_64x64           OM_EXACT=0 BM=64 BN=64 TM=4 POINTWISE=1 SHUFFLE=1
+//! kernel conv_shuffle_64x64_exact     OM_EXACT=1 BM=64 BN=64 TM=4 POINTWISE=1 SHUFFLE=1
+//! kernel conv_shuffle_32x64           OM_EXACT=0 BM=32 BN=64 TM=4 POINTWISE=1 SHUFFLE=1
+//! kernel conv_shuffle_32x64_exact     OM_EXACT=1 BM=32 BN=64 TM=4 POINTWISE=1 SHUFFLE=1
+//! kernel conv_shuffle_16x64           OM_EXACT=0 BM=16 BN=64 TM=2 POINTWISE=1 SHUFFLE=1
+//! kernel conv_shuffle_16x64_exact     OM_EXACT=1 BM=16 BN=64 TM=2 POINTWISE=1 SHUFFLE=1
+//! kernel conv_transpose_32x64         OM_EXACT=0 BM=32 BN=64 TM=4 TRANSPOSED=1
+//! kernel conv_transpose_32x64_exact   OM_EXACT=1 BM=32 BN=64 TM=4 TRANSPOSED=1
+//! kernel conv_transpose_16x64         OM_EXACT=0 BM=16 BN=64 TM=2 TRANSPOSED=1
+//! kernel conv_transpose_16x64_exact   OM_EXACT=1 BM=16 BN=64 TM=2 TRANSPOSED=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -64,9 +64,11 @@
 #define GROUP_BLOCKS 4
 #define A_COLUMNS (BM / 4)
 #define B_COLUMNS (BN / 4)
-#define THREADS (A_COLUMNS * B_COLUMNS)
-#define A_ROWS (BK / B_COLUMNS)    // rows of weights that one invocation loads
-#define B_ROWS (BK / A_COLUMNS)    // rows of pixels that one invocation loads
+#define THREADS ((BM / TM) * B_COLUMNS)
+#define A_STEP (THREADS / A_COLUMNS)  // rows of weights that all invocations load at once
+#define B_STEP (THREADS / B_COLUMNS)  // rows of pixels
+#define A_ROWS (BK / A_STEP)          // that one invocation loads
+#define B_ROWS (BK / B_STEP)
 layout(local_size_x = THREADS) in;
 
 OM_CONSTANT(0, KERNEL_H, 1)
@@ -82,9 +84,19 @@ layout(set = 0, binding = 0, std430) readonly buffer Input { float input_data[];
 layout(set = 0, binding = 1, std430) readonly buffer Weights { vec4 weights[]; };
 layout(set = 0, binding = 2, std430) writeonly buffer Output { float output_data[]; };
 
-// Weights of a block, then its pixels; at the end the results.
+// A block's weights and pixels; at the end the results.
+#if TM == 4
 shared vec4 tile[BK * (A_COLUMNS + B_COLUMNS)];
-#define TILE_B (BK * A_COLUMNS)
+#  define TILE_B (BK * A_COLUMNS)
+#  define KEEP_WEIGHTS(term, column, value) tile[(term) * uint(A_COLUMNS) + (column)] = value;
+#else
+shared vec2 tile_a[BK * A_COLUMNS * 2];
+shared vec4 tile[BK * B_COLUMNS];
+#  define TILE_B 0
+#  define KEEP_WEIGHTS(term, column, value)                        \
+    tile_a[((term) * uint(A_COLUMNS) + (column)) * 2u] = value.xy; \
+    tile_a[((term) * uint(A_COLUMNS) + (column)) * 2u + 1u] = value.zw;
+#endif
 
 // What one workgroup works on.
 uint terms;                        // of each sum
@@ -162,47 +174,54 @@ void locate(uint slice) {
   terms = P.in_channels * taps_h * taps_w;
 }
 
-// Four neighbouring channels' weights of a term; 0 past the end.
+// Loads never branch, so that all of a block's are in flight at once: what lies outside is read
+// from a place inside, and a mask says so when it is kept.
+
+// Four neighbouring channels' weights of a term.
 vec4 load_weights(uint term, uint column) {
-  if (term < terms && column < P.w_columns) {
-    return weights[weights_base + term * P.w_columns + column];
-  }
-  return vec4(0.0);
+  uint row = min(term, max(terms, 1u) - 1u);
+  return weights[weights_base + row * P.w_columns + min(column, P.w_columns - 1u)];
 }
 
 #ifdef POINTWISE
-// Four neighbouring pixels of a term; planes are multiples of 4.
-vec4 load_pixels(uint term, uint pixel, ivec4 y, ivec4 x) {
-  if (term < terms && pixel < pixel_count) {
-    return input_data[(input_base + term * pixel_count + pixel) / 4u];
-  }
-  return vec4(0.0);
+// Four neighbouring pixels of a term; planes are multiples of 4. Results past the end are dropped.
+vec4 load_pixels(uint term, uint pixel, ivec4 y, ivec4 x, uint shift, inout uint mask) {
+  if (term < terms) mask |= 15u << shift;
+  uint row = min(term, max(terms, 1u) - 1u);
+  return input_data[(input_base + row * pixel_count + min(pixel, pixel_count - 4u)) / 4u];
 }
 #else
-float load_pixel(uint plane, int y, int x) {
-  if (uint(y) < P.in_h && uint(x) < P.in_w) return input_data[plane + uint(y) * P.in_w + uint(x)];
-  return 0.0;
+float load_pixel(bool is_term, uint plane, int y, int x, uint shift, inout uint mask) {
+  bool is_inside = is_term && uint(y) < P.in_h && uint(x) < P.in_w;
+  mask |= uint(is_inside) << shift;
+  return input_data[is_inside ? plane + uint(y) * P.in_w + uint(x) : 0u];
 }
 
 // Four pixels of a term, at their positions (y, x) before the tap's offset.
-vec4 load_pixels(uint term, uint pixel, ivec4 y, ivec4 x) {
-  vec4 pixels = vec4(0.0);
-  if (term < terms) {
-    uint taps = taps_h * taps_w;
-    uint channel = term / taps;
-    uint tap = term - channel * taps;
-    uint row = tap / taps_w;
-    ivec4 at_y = y + (tap_y + int(row) * tap_step_y);
-    ivec4 at_x = x + (tap_x + int(tap - row * taps_w) * tap_step_x);
-    uint plane = input_base + channel * (P.in_h * P.in_w);
-    pixels.x = load_pixel(plane, at_y.x, at_x.x);
-    pixels.y = load_pixel(plane, at_y.y, at_x.y);
-    pixels.z = load_pixel(plane, at_y.z, at_x.z);
-    pixels.w = load_pixel(plane, at_y.w, at_x.w);
-  }
+vec4 load_pixels(uint term, uint pixel, ivec4 y, ivec4 x, uint shift, inout uint mask) {
+  uint taps = max(taps_h * taps_w, 1u);
+  uint columns = max(taps_w, 1u);
+  uint channel = term / taps;
+  uint tap = term - channel * taps;
+  uint row = tap / columns;
+  ivec4 at_y = y + (tap_y + int(row) * tap_step_y);
+  ivec4 at_x = x + (tap_x + int(tap - row * columns) * tap_step_x);
+  uint plane = input_base + channel * (P.in_h * P.in_w);
+  bool is_term = term < terms;
+  vec4 pixels;
+  pixels.x = load_pixel(is_term, plane, at_y.x, at_x.x, shift, mask);
+  pixels.y = load_pixel(is_term, plane, at_y.y, at_x.y, shift + 1u, mask);
+  pixels.z = load_pixel(is_term, plane, at_y.z, at_x.z, shift + 2u, mask);
+  pixels.w = load_pixel(is_term, plane, at_y.w, at_x.w, shift + 3u, mask);
   return pixels;
 }
 #endif
+
+// The pixels that the mask has; 0 for the others.
+vec4 masked(vec4 pixels, uint mask) {
+  return vec4((mask & 1u) != 0u ? pixels.x : 0.0, (mask & 2u) != 0u ? pixels.y : 0.0,
+              (mask & 4u) != 0u ? pixels.z : 0.0, (mask & 8u) != 0u ? pixels.w : 0.0);
+}
 
 // The positions of four neighbouring pixels; those past the end lie outside the input.
 void pixel_positions(uint pixel, out ivec4 y, out ivec4 x) {
@@ -229,19 +248,26 @@ void pixel_positions(uint pixel, out ivec4 y, out ivec4 x) {
 #else
 #define MULTIPLY(sum, a, b) sum = fma(vec4(a), b, sum);
 #endif
-#define TERM(k)                                            \
-  {                                                        \
-    vec4 a = tile[(k) * uint(A_COLUMNS) + row];            \
+#if TM == 4
+#  define READ_WEIGHTS(k) vec4 a = tile[(k) * uint(A_COLUMNS) + row];
+#  define MORE_ROWS(what) what(2, z) what(3, w)
+#else
+#  define READ_WEIGHTS(k) vec2 a = tile_a[(k) * uint(A_COLUMNS * 2) + row];
+#  define MORE_ROWS(what)
+#endif
+// `what` for each row of an invocation: its number and its component of the weights.
+#define EACH_ROW(what) what(0, x) what(1, y) MORE_ROWS(what)
+#define MULTIPLY_ROW(number, component) MULTIPLY(block_##number, a.component, b)
+#define TERM(k)                                                   \
+  {                                                               \
+    READ_WEIGHTS(k)                                               \
     vec4 b = tile[uint(TILE_B) + (k) * uint(B_COLUMNS) + column]; \
-    MULTIPLY(block_0, a.x, b)                              \
-    MULTIPLY(block_1, a.y, b)                              \
-    MULTIPLY(block_2, a.z, b)                              \
-    MULTIPLY(block_3, a.w, b)                              \
+    EACH_ROW(MULTIPLY_ROW)                                        \
   }
 
 void store(uint slice, uint first_channel, uint first_pixel, uint thread, uint split) {
   uint plane = P.out_h * P.out_w;
-  for (uint i = 0u; i < 16u; ++i) {
+  for (uint i = 0u; i < uint(BM * BN / THREADS); ++i) {
     uint at = i * uint(THREADS) + thread;
 #ifdef SHUFFLE
     // Neighbours in a row of the result are phases of one pixel.
@@ -322,22 +348,19 @@ void main() {
 #endif
   vec4 next_a[A_ROWS];
   vec4 next_b[B_ROWS];
+  uint next_mask = 0u;
   [[unroll]] for (uint i = 0u; i < uint(A_ROWS); ++i) {
-    next_a[i] = load_weights(first_term + a_row + i * uint(B_COLUMNS), first_channel / 4u + a_column);
+    next_a[i] = load_weights(first_term + a_row + i * uint(A_STEP), first_channel / 4u + a_column);
   }
   [[unroll]] for (uint i = 0u; i < uint(B_ROWS); ++i) {
-    next_b[i] = load_pixels(first_term + row + i * uint(A_COLUMNS), b_pixel, y, x);
+    next_b[i] = load_pixels(first_term + row + i * uint(B_STEP), b_pixel, y, x, i * 4u, next_mask);
   }
 
-  OM_PRECISE vec4 total_0 = vec4(0.0);
-  OM_PRECISE vec4 total_1 = vec4(0.0);
-  OM_PRECISE vec4 total_2 = vec4(0.0);
-  OM_PRECISE vec4 total_3 = vec4(0.0);
+#define NEW_TOTAL(number, component) OM_PRECISE vec4 total_##number = vec4(0.0);
+  EACH_ROW(NEW_TOTAL)
 #if OM_EXACT
-  precise vec4 group_0 = vec4(0.0);
-  precise vec4 group_1 = vec4(0.0);
-  precise vec4 group_2 = vec4(0.0);
-  precise vec4 group_3 = vec4(0.0);
+#  define NEW_GROUP(number, component) precise vec4 group_##number = vec4(0.0);
+  EACH_ROW(NEW_GROUP)
 #endif
   // The loop's bound comes from the parameters alone, so that the barriers are in uniform flow.
 #ifdef SPLIT
@@ -348,27 +371,35 @@ void main() {
   for (uint block = 0u; block < block_count; ++block) {
     uint first = first_term + block * uint(BK);
     [[unroll]] for (uint i = 0u; i < uint(A_ROWS); ++i) {
-      tile[(a_row + i * uint(B_COLUMNS)) * uint(A_COLUMNS) + a_column] = next_a[i];
+      bool is_term = first + a_row + i * uint(A_STEP) < terms;
+      vec4 kept = is_term ? next_a[i] : vec4(0.0);
+      KEEP_WEIGHTS(a_row + i * uint(A_STEP), a_column, kept)
     }
     [[unroll]] for (uint i = 0u; i < uint(B_ROWS); ++i) {
-      tile[uint(TILE_B) + (row + i * uint(A_COLUMNS)) * uint(B_COLUMNS) + column] = next_b[i];
+      tile[uint(TILE_B) + (row + i * uint(B_STEP)) * uint(B_COLUMNS) + column] =
+          masked(next_b[i], next_mask >> (i * 4u));
     }
     barrier();
     uint following = first + uint(BK);
     if (following < last_term) {
+      next_mask = 0u;
       [[unroll]] for (uint i = 0u; i < uint(A_ROWS); ++i) {
-        next_a[i] = load_weights(following + a_row + i * uint(B_COLUMNS), first_channel / 4u + a_column);
+        next_a[i] = load_weights(following + a_row + i * uint(A_STEP), first_channel / 4u + a_column);
       }
       [[unroll]] for (uint i = 0u; i < uint(B_ROWS); ++i) {
-        next_b[i] = load_pixels(following + row + i * uint(A_COLUMNS), b_pixel, y, x);
+        next_b[i] = load_pixels(following + row + i * uint(B_STEP), b_pixel, y, x, i * 4u, next_mask);
       }
     }
-    OM_PRECISE vec4 block_0 = vec4(0.0);
-    OM_PRECISE vec4 block_1 = vec4(0.0);
-    OM_PRECISE vec4 block_2 = vec4(0.0);
-    OM_PRECISE vec4 block_3 = vec4(0.0);
-    if (following <= last_term) {
-      for (uint k = 0u; k < uint(BK); k += 8u) {
+#define NEW_BLOCK(number, component) OM_PRECISE vec4 block_##number = vec4(0.0);
+    EACH_ROW(NEW_BLOCK)
+#if OM_EXACT
+    uint whole = following <= last_term ? uint(BK) : 0u;
+#else
+    // What is past the end is 0 and changes nothing here.
+    uint whole = first < last_term ? min(uint(BK), last_term - first) : 0u;
+#endif
+    if (whole != 0u) {
+      for (uint k = 0u; k < whole; k += 8u) {
         TERM(k)
         TERM(k + 1u)
         TERM(k + 2u)
@@ -385,40 +416,29 @@ void main() {
     bool exists = first < last_term;
     bool starts = block % uint(GROUP_BLOCKS) == 0u;
     bool ends = exists && (block % uint(GROUP_BLOCKS) == uint(GROUP_BLOCKS - 1) || following >= last_term);
+#define START_GROUP(number, component) group_##number = block_##number;
+#define ADD_BLOCK(number, component) group_##number = group_##number + block_##number;
     if (starts) {
-      group_0 = block_0;
-      group_1 = block_1;
-      group_2 = block_2;
-      group_3 = block_3;
+      EACH_ROW(START_GROUP)
     } else if (exists) {
-      group_0 = group_0 + block_0;
-      group_1 = group_1 + block_1;
-      group_2 = group_2 + block_2;
-      group_3 = group_3 + block_3;
+      EACH_ROW(ADD_BLOCK)
     }
+#define START_TOTAL(number, component) total_##number = group_##number;
+#define ADD_GROUP(number, component) total_##number = total_##number + group_##number;
     if (ends && block < uint(GROUP_BLOCKS)) {
-      total_0 = group_0;
-      total_1 = group_1;
-      total_2 = group_2;
-      total_3 = group_3;
+      EACH_ROW(START_TOTAL)
     } else if (ends) {
-      total_0 = total_0 + group_0;
-      total_1 = total_1 + group_1;
-      total_2 = total_2 + group_2;
-      total_3 = total_3 + group_3;
+      EACH_ROW(ADD_GROUP)
     }
 #else
-    total_0 += block_0;
-    total_1 += block_1;
-    total_2 += block_2;
-    total_3 += block_3;
+#define ADD_TOTAL(number, component) total_##number += block_##number;
+    EACH_ROW(ADD_TOTAL)
 #endif
     barrier();
   }
-  tile[(row * 4u + 0u) * uint(B_COLUMNS) + column] = total_0;
-  tile[(row * 4u + 1u) * uint(B_COLUMNS) + column] = total_1;
-  tile[(row * 4u + 2u) * uint(B_COLUMNS) + column] = total_2;
-  tile[(row * 4u + 3u) * uint(B_COLUMNS) + column] = total_3;
+#define KEEP_TOTAL(number, component) \
+  tile[(row * uint(TM) + uint(number)) * uint(B_COLUMNS) + column] = total_##number;
+  EACH_ROW(KEEP_TOTAL)
   barrier();
   store(slice, first_channel, first_pixel, thread, split);
 }

@@ -30,10 +30,7 @@ uint taps_before(uint start, uint limit, uint kernel, uint dilation) {
 }
 
 float pool_window(uint plane, uint start_y, uint start_x) {
-  OM_PRECISE float value = 0.0;
-#if IS_MAX
-  value = uintBitsToFloat(0xff800000u); // -infinity
-#endif
+  OM_PRECISE float value = P.start;
   uint count = 0u;
   for (uint ky = 0u; ky < P.kernel_h; ++ky) {
     uint y = start_y + ky * P.dilation_h - P.pad_h; // wraps where it is before the input

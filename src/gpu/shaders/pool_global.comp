@@ -36,10 +36,7 @@ float combine(float a, float b) {
 void main() {
   uint lane = gl_LocalInvocationID.x;
   uint plane = om_group_index();
-  float value = 0.0;
-#if IS_MAX
-  value = uintBitsToFloat(0xff800000u); // -infinity
-#endif
+  float value = P.start;
   if (plane < P.planes) {
     for (uint i = lane; i < P.plane_elems; i += uint(LANES)) {
       value = combine(value, input_data[plane * P.plane_elems + i]);

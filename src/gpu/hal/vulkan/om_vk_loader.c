@@ -5,12 +5,6 @@
  * (vkGetDeviceProcAddr, which volkLoadDeviceTable reads), always under `loader_lock`. The library
  * is never unloaded: another session may be using it.
  *
- * Beside the lock one is ours: an instance that is made first and never destroyed, so that the drivers stay
- * in the process. The loader unloads a driver with its last instance, and NVIDIA's (580.159) and
- * its shader compiler cannot be loaded more than about ten times: instances then fail with "no
- * Vulkan driver was found". Marking the driver's library as undeletable crashed, because it is
- * several libraries. opened_and_closed_100_times of test_hal_device.c shows whether that is gone.
- *
  * The same lock is held while instances and devices are made, enumerated and destroyed. The
  * Vulkan loader (1.4.309) walks its lists of them in vkGetDeviceProcAddr without a lock of its
  * own, and crashed when another thread changed one; devices_in_threads of test_hal_device.c shows
@@ -26,8 +20,6 @@
 
 static pthread_mutex_t loader_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static VkInstance keeper; /* keeps the drivers loaded; NULL: not made yet, or there is none */
-
 static const char validation_layer[] = "VK_LAYER_KHRONOS_validation";
 
 void om_vk_loader_lock(void) {
@@ -38,25 +30,31 @@ void om_vk_loader_unlock(void) {
   pthread_mutex_unlock(&loader_lock);
 }
 
-/* Counting the devices lets the loader drop the drivers that have none. The lock is held. */
+/* Keeps the drivers in the process, by an instance that is never destroyed. The loader unloads a
+ * driver with its last instance, and NVIDIA's (580.159) and its shader compiler cannot be loaded
+ * more than about ten times: instances then fail with "no Vulkan driver was found". Marking the
+ * driver's library as undeletable crashed, because it is several libraries.
+ * opened_and_closed_100_times of test_hal_device.c shows whether that is gone. */
 static void keep_drivers(void) {
   const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+  VkInstance kept = VK_NULL_HANDLE; /* owned by the process */
   uint32_t count = 0;
-  if (keeper || !vkCreateInstance) return;
-  if (vkCreateInstance(&info, NULL, &keeper) != VK_SUCCESS) {
-    keeper = VK_NULL_HANDLE; /* whoever makes the next one reports why */
-    return;
-  }
+  /* Where it fails there is nothing to keep: whoever makes the next instance reports why. */
+  if (!vkCreateInstance || vkCreateInstance(&info, NULL, &kept) != VK_SUCCESS) return;
   PFN_vkEnumeratePhysicalDevices enumerate =
-      (PFN_vkEnumeratePhysicalDevices)vkGetInstanceProcAddr(keeper, "vkEnumeratePhysicalDevices");
-  if (enumerate) (void)enumerate(keeper, &count, NULL); /* a wish; the count is not needed */
+      (PFN_vkEnumeratePhysicalDevices)vkGetInstanceProcAddr(kept, "vkEnumeratePhysicalDevices");
+  /* Counting devices makes the loader drop drivers that have none; the count is not needed. */
+  if (enumerate) (void)enumerate(kept, &count, NULL);
 }
 
 om_status om_vk_loader_get(om_ctx *ctx, PFN_vkGetInstanceProcAddr *out_get_proc) {
   om_vk_loader_lock();
-  VkResult result = vkGetInstanceProcAddr ? VK_SUCCESS : volkInitialize();
+  VkResult result = VK_SUCCESS;
+  if (!vkGetInstanceProcAddr) {
+    result = volkInitialize();
+    if (result == VK_SUCCESS && vkGetInstanceProcAddr) keep_drivers();
+  }
   *out_get_proc = vkGetInstanceProcAddr;
-  if (*out_get_proc) keep_drivers();
   om_vk_loader_unlock();
   if (result == VK_SUCCESS && *out_get_proc) return OM_OK;
   return OM_FAIL(ctx, OM_E_UNSUPPORTED, "The Vulkan loader (libvulkan.so.1) was not found.");
