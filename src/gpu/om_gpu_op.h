@@ -78,6 +78,7 @@ typedef struct om_gpu_chain {
   om_gpu_operand operands[OM_CHAIN_MAX_OPERANDS];
   uint32_t operand_count;
   uint32_t inner, channels; /* of VECTOR operands; one pair for the chain */
+  bool is_pair_fixed;       /* they hold for every VECTOR to come: the kernel knows its channel */
 } om_gpu_chain;
 
 typedef struct om_gpu_dispatch {
