@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Peak memory and time of loading models, against the size of their files.
 
-    bench/load.py [--onemodel PATH] [--megabytes N ...] [MODEL...]
+    bench/load.py [--onemodel PATH] [MODEL...] [--megabytes N ...]
 
 Makes models of matrix products with N MB of weights (and takes MODELs as they are), then measures
 `onemodel info` (the graph alone) and `onemodel placement --device cpu` (a session with its plan)
