@@ -96,7 +96,7 @@ typedef struct om_graph {
   /* Hears that constant data was copied, so that its pages in a mapped file need not stay in
    * memory. NULL: nobody cares. Any thread. */
   void (*on_copied)(const void *lender, const void *data, size_t bytes);
-  const void *lender;            /* borrowed; outlives the graph */
+  const void *lender; /* borrowed; outlives the graph */
 } om_graph;
 
 void om_graph_deinit(om_ctx *ctx, om_graph *graph);

@@ -162,7 +162,10 @@ static om_status run_step(om_ctx *ctx, om_session *session, om_plan *plan, om_st
 }
 
 /* What goes to the session's own block can stay where the provider has it, if it lends that. */
-static bool can_be_lent(const om_session *session, const om_plan *plan, size_t index, size_t write) {
+static bool can_be_lent(const om_session *session,
+                        const om_plan *plan,
+                        size_t index,
+                        size_t write) {
   const om_provider *provider = plan->source.provider;
   const om_tensor *tensor = &plan->tensors[plan->regions[index].writes[write]];
   return provider->lend && do_overlap(tensor->data, 1, session->block, session->block_bytes) &&
