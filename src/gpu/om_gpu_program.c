@@ -261,6 +261,8 @@ done:
 
 /* ---- Staging and kernels ---- */
 
+/* The regions of a plan share the upload, but keep their results apart: those may be lent until the
+ * session's next run. */
 static om_status place_staging(om_ctx *ctx, om_provider_plan *plan, om_gpu_region *region) {
   region->read_offsets = OM_POOL_NEW(ctx, &plan->pool, uint64_t, region->read_count);
   region->write_offsets = OM_POOL_NEW(ctx, &plan->pool, uint64_t, region->write_count);
@@ -269,6 +271,7 @@ static om_status place_staging(om_ctx *ctx, om_provider_plan *plan, om_gpu_regio
     region->read_offsets[i] = region->upload_bytes;
     region->upload_bytes += om_size_align(value_bytes(plan, region->reads[i]), OM_GPU_ALIGNMENT);
   }
+  if (region > plan->regions) region->readback_bytes = region[-1].readback_bytes;
   for (size_t i = 0; i < region->write_count; ++i) {
     region->write_offsets[i] = region->readback_bytes;
     region->readback_bytes += om_size_align(value_bytes(plan, region->writes[i]), OM_GPU_ALIGNMENT);

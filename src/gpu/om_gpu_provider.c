@@ -314,6 +314,7 @@ static const om_provider provider = {
     .claim = claim,
     .compile = om_gpu_compile,
     .run = om_gpu_run_region,
+    .lend = om_gpu_lend,
     .plan_end = plan_end,
 };
 

@@ -374,10 +374,20 @@ static om_status fetch_writes(om_ctx *ctx,
                               void *const *writes) {
   om_provider_session *session = plan->session;
   for (size_t i = 0; i < region->write_count; ++i) {
+    if (!writes[i]) continue; /* lent */
     OM_TRY(download_bytes(
         ctx, session, region->write_offsets[i], writes[i], tensor_bytes(plan, region->writes[i])));
   }
   return OM_OK;
+}
+
+const void *om_gpu_lend(om_provider_plan *plan, size_t region_index, size_t write) {
+  const om_provider_session *session = plan->session;
+  const om_gpu_region *region = &plan->regions[region_index];
+  const om_hal_buffer *readback = session->arena.readback;
+  if (!session->hal->host_view || !readback) return NULL;
+  const char *bytes = session->hal->host_view(session->device, readback);
+  return bytes ? bytes + region->write_offsets[write] : NULL;
 }
 
 /* The times and counts in the information are a run's: its first region starts them. */

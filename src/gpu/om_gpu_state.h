@@ -307,6 +307,9 @@ om_status om_gpu_run_region(om_ctx *ctx,
                             size_t region_index,
                             const void *const *reads,
                             void *const *writes);
+/* om_provider.lend: the result in the readback staging, where the host reads it in place. */
+const void *om_gpu_lend(om_provider_plan *plan, size_t region_index, size_t write);
+
 /* Waits for what a failed run left on the device: before anything it may use is destroyed. */
 void om_gpu_settle(om_ctx *ctx, om_provider_session *session);
 
