@@ -38,9 +38,11 @@ static om_status list_launches(om_ctx *ctx,
   if (!region->launches || !region->reads || !region->writes) return OM_E_OUT_OF_MEMORY;
   region->read_count = source->read_count;
   region->write_count = source->write_count;
+  OM_TRY(om_gpu_demands_list(ctx, plan, source, region));
   for (size_t i = 0; i < source->step_count; ++i) {
     om_gpu_step *step = &plan->steps[source->steps[i]];
-    for (size_t k = 0; k < step->dispatch_count; ++k) {
+    for (uint32_t k = 0; k < step->dispatch_count; ++k) {
+      if (om_gpu_demand_is_for_host(region, source->steps[i], k)) continue;
       region->launches[region->launch_count++] =
           (om_gpu_launch){.dispatch = &step->dispatches[k], .step = source->steps[i]};
     }
@@ -181,6 +183,12 @@ static om_status list_slots(om_ctx *ctx, om_provider_plan *plan, om_gpu_region *
   for (size_t i = 0; i < region->write_count; ++i) {
     use_slot(value_slot(plan, region, region->writes[i]), region->level_count);
   }
+  for (size_t i = 0; i < region->finding_count; ++i) {
+    const om_gpu_finding *finding = &region->findings[i];
+    if (finding->read != OM_GPU_NO_READ) continue;
+    const om_gpu_operand block = {.kind = OM_GPU_SCRATCH, .index = finding->demand->scratch};
+    use_slot(om_gpu_operand_slot(plan, region, finding->step, &block), region->level_count);
+  }
   for (size_t i = 0; i < region->slot_count; ++i) {
     if (region->slots[i].first == UINT32_MAX) region->slots[i].first = 0; /* unused scratch */
   }
@@ -267,6 +275,10 @@ static om_status place_staging(om_ctx *ctx, om_provider_plan *plan, om_gpu_regio
   for (size_t i = 0; i < region->write_count; ++i) {
     region->write_offsets[i] = region->readback_bytes;
     region->readback_bytes += om_size_align(value_bytes(plan, region->writes[i]), OM_GPU_ALIGNMENT);
+  }
+  for (size_t i = 0; i < region->finding_count; ++i) {
+    region->findings[i].offset = region->readback_bytes;
+    region->readback_bytes += OM_GPU_ALIGNMENT;
   }
   return OM_OK;
 }
