@@ -110,6 +110,11 @@ struct om_provider {
                    const void *const *reads,
                    void *const *writes);
 
+  /* Where the result of a region's write lies after its run, in memory of the provider's that holds
+   * until the session's next run; run is then given NULL for it. Asked before the run and after.
+   * NULL: the write needs memory. The function may be NULL: all do. */
+  const void *(*lend)(om_provider_plan *plan, size_t region, size_t write);
+
   void (*plan_end)(struct om_ctx *ctx, om_provider_plan *plan); /* NULL is fine */
 };
 

@@ -209,6 +209,7 @@ static void plan_end(om_ctx *ctx, om_provider_plan *plan) {
   for (size_t i = 0; plan->steps && i < plan->view->step_count; ++i) {
     om_delete(ctx, plan->steps[i].dispatches);
     om_delete(ctx, plan->steps[i].scratch_bytes);
+    om_delete(ctx, plan->steps[i].demands);
   }
   om_gpu_store_deinit(ctx, plan->session, &plan->store);
   om_delete(ctx, plan->constants);
@@ -292,13 +293,16 @@ static om_status claim(om_ctx *ctx,
   *b.step = (om_gpu_step){.dispatches = b.step->dispatches, /* a step asked about again */
                           .dispatch_capacity = b.step->dispatch_capacity,
                           .scratch_bytes = b.step->scratch_bytes,
-                          .scratch_capacity = b.step->scratch_capacity};
+                          .scratch_capacity = b.step->scratch_capacity,
+                          .demands = b.step->demands,
+                          .demand_capacity = b.step->demand_capacity};
   *out_reason = check(plan->session, node);
   if (*out_reason) return OM_OK;
   *out_reason = bind(&b, om_gpu_op_find(node->domain, node->type));
   if (*out_reason || b.status != OM_OK) {
     b.step->dispatch_count = 0;
     b.step->scratch_count = 0;
+    b.step->demand_count = 0;
     b.step->is_view = false;
   }
   if (b.status != OM_OK) om_error_prefix(ctx, "Preparing %s '%s': ", node->type, node->name);
@@ -316,6 +320,7 @@ static const om_provider provider = {
     .claim = claim,
     .compile = om_gpu_compile,
     .run = om_gpu_run_region,
+    .lend = om_gpu_lend,
     .plan_end = plan_end,
 };
 

@@ -138,7 +138,10 @@ const char *shape_words(char *buffer, size_t bytes, const om_value_info *value) 
     const char *gap = i ? "x" : "";
     int n = value->dims[i] >= 0
                 ? snprintf(buffer + used, bytes - used, "%s%lld", gap, (long long)value->dims[i])
-                : snprintf(buffer + used, bytes - used, "%s%s", gap,
+                : snprintf(buffer + used,
+                           bytes - used,
+                           "%s%s",
+                           gap,
                            value->dim_names[i] ? value->dim_names[i] : "?");
     if (n < 0) break;
     used += (size_t)n;
@@ -165,7 +168,9 @@ static void *show_progress(void *arg) {
   pthread_mutex_lock(&progress.lock);
   while (progress.is_running) {
     if (pthread_cond_timedwait(&progress.end, &progress.lock, &next) == 0) continue;
-    fprintf(stderr, isatty(STDERR_FILENO) ? "\r%s, %.0f s " : "%s, %.0f s\n", progress.what,
+    fprintf(stderr,
+            isatty(STDERR_FILENO) ? "\r%s, %.0f s " : "%s, %.0f s\n",
+            progress.what,
             (now_ms() - start) / 1e3);
     fflush(stderr);
     progress.is_shown = true;

@@ -132,6 +132,10 @@ struct om_hal {
                         void *data,
                         uint64_t bytes);
 
+  /* A READBACK buffer's bytes where they lie, if the host reads them there at the speed of its own
+   * memory; else NULL. The function may be NULL: a browser maps for a moment only. */
+  const void *(*host_view)(const om_hal_device *device, const om_hal_buffer *buffer);
+
   /* Makes `count` kernels, in parallel where the interface can. All or none. A kernel that breaks
    * a limit of the device (shared memory, invocations) is OM_E_UNSUPPORTED, before the driver
    * sees it. */

@@ -17,6 +17,7 @@ const om_hal om_hal_vulkan = {
     .buffer_destroy = om_vk_buffer_destroy,
     .upload = om_vk_upload,
     .download = om_vk_download,
+    .host_view = om_vk_host_view,
     .kernels_create = om_vk_kernels_create,
     .kernel_destroy = om_vk_kernel_destroy,
     .cache_id = om_vk_cache_id,
