@@ -4,7 +4,7 @@
  * scratch block a slot in the arena, and makes the kernels. Nothing is recorded yet: that happens
  * at the region's first run (om_gpu_record.c), when the arena has its size.
  */
-#include "gpu/om_gpu_state.h"
+#include "gpu/om_gpu_cache.h"
 
 /* ---- Launches ---- */
 
@@ -335,7 +335,9 @@ om_status om_gpu_compile(om_ctx *ctx,
     ++plan->region_count;
     OM_TRY(compile_region(ctx, plan, &regions[i], &plan->regions[i], step_is_fused));
   }
+  const uint64_t kernels = plan->session->info.kernels;
   OM_TRY(make_kernels(ctx, plan));
+  if (plan->session->info.kernels != kernels) OM_TRY(om_gpu_cache_keep(ctx, plan->session));
   /* The arena holds the largest region from the start: were it to grow between two regions of a
    * run, the next run would record again what is recorded. */
   for (size_t i = 0; i < region_count; ++i) {

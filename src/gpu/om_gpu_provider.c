@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gpu/om_gpu_cache.h"
 #include "gpu/om_gpu_selftest.h"
 #include "gpu/om_gpu_state.h"
 
@@ -139,6 +140,7 @@ static void close_session(om_ctx *ctx, om_provider_session *session) {
   if (session->device) {
     om_gpu_arena_deinit(ctx, session);
     om_gpu_kernels_deinit(ctx, session);
+    om_gpu_cache_deinit(ctx, session);
     om_gpu_store_deinit(ctx, session, &session->weights);
     session->hal->close(ctx, session->device);
   }
@@ -174,7 +176,11 @@ static om_status open_session(om_ctx *ctx,
   session->info.exact_failures = session->exact_failures;
   OM_GO(om_gpu_store_get(
       ctx, session, &session->weights, zeros, "zeros", sizeof zeros, NULL, NULL, &session->zeros));
-  if (mode == OM_MODE_EXACT) OM_GO(om_gpu_selftest(ctx, session));
+  OM_GO(om_gpu_cache_begin(ctx, session, chosen.cache_folder));
+  if (mode == OM_MODE_EXACT) {
+    OM_GO(om_gpu_selftest(ctx, session));
+    OM_GO(om_gpu_cache_keep(ctx, session));
+  }
   *out_session = session;
   session = NULL; /* the caller owns it now */
 done:

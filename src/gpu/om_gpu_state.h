@@ -64,6 +64,15 @@ typedef struct om_gpu_kernels {
   size_t count, capacity;
 } om_gpu_kernels;
 
+/* ---- The file of kernels: om_gpu_cache.c ---- */
+
+typedef struct om_gpu_cache {
+  char *path;          /* owned; NULL: nothing is kept */
+  size_t folder_bytes; /* of the path */
+  size_t kept_bytes;   /* what the device kept when it was last in step with the file */
+  uint64_t file_hash;  /* of the payload this session last read or wrote */
+} om_gpu_cache;
+
 /* ---- The arena: om_gpu_arena.c ---- */
 
 typedef struct om_gpu_arena {
@@ -100,6 +109,7 @@ struct om_provider_session {
   om_gpu_store weights;
   om_gpu_block zeros; /* of weights: what unused bindings get */
   om_gpu_kernels kernels;
+  om_gpu_cache cache;
   om_gpu_arena arena;
   uint64_t submitted; /* number of the last submission */
   uint64_t waited;    /* the last one known to be done */

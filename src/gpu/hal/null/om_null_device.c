@@ -154,5 +154,6 @@ void om_null_close(om_ctx *ctx, om_hal_device *hal_device) {
         ctx, device, "The device was closed with %zu %ss left.", leaks[kind], kind_name(kind));
   }
   OM_IGNORE(om_null_device_check(ctx, device)); /* recorded; a close returns nothing */
+  om_delete(ctx, device->kept);
   om_delete(ctx, device);
 }
