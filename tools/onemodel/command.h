@@ -95,6 +95,8 @@ void progress_end(void);
 double now_ms(void);
 int compare_doubles(const void *a, const void *b);
 
+bool has_suffix(const char *text, const char *suffix);
+
 /* A JSON string, quoted and escaped. */
 void json_text(FILE *out, const char *text);
 

@@ -109,6 +109,11 @@ double now_ms(void) {
   return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
+bool has_suffix(const char *text, const char *suffix) {
+  size_t n = strlen(text), m = strlen(suffix);
+  return n >= m && strcmp(text + n - m, suffix) == 0;
+}
+
 int compare_doubles(const void *a, const void *b) {
   double x, y;
   memcpy(&x, a, sizeof x);
