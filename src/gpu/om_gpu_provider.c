@@ -171,6 +171,7 @@ static om_status open_session(om_ctx *ctx,
   session->submission_flops =
       chosen.submission_flops != 0 ? chosen.submission_flops : default_submission_flops;
   OM_GO(open_device(ctx, session, &chosen));
+  session->features.cooperative_matrix &= chosen.matrix_hardware;
   if (is_set("ONEMODEL_GPU_SEPARATE_SLABS")) session->features.separate_slabs = true;
   session->profiles = is_set("ONEMODEL_GPU_PROFILE") && session->features.timestamps;
   session->info.exact_failures = session->exact_failures;

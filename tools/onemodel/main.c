@@ -11,7 +11,9 @@ static const struct {
 } subcommands[] = {
     {"devices", command_devices, "[--json]                lists the GPUs"},
     {"info", command_info, "MODEL [--json]             inputs, outputs, opsets, operators, size"},
-    {"run", command_run, "MODEL [--out FILE.npz] [--json]   runs once; prints or writes the outputs"},
+    {"run",
+     command_run,
+     "MODEL [--out FILE.npz] [--json]   runs once; prints or writes the outputs"},
     {"bench", command_bench, "MODEL [--runs N] [--warmup N] [--json]   time and memory"},
     {"compare",
      command_compare,
@@ -28,6 +30,7 @@ static const char common[] =
     "  --threads N                   of the CPU; default: all cores\n"
     "  --require-gpu                 fail if an operator cannot run on the GPU\n"
     "  --no-fusion                   each operator in its own pass\n"
+    "  --matrix-hardware             fast mode: large products on cooperative matrices\n"
     "  --input NAME=FILE             .npy, .npz (member NAME) or a TensorProto .pb\n"
     "  --shape NAME=1x3x48x320       of an input that is filled at random\n"
     "  --seed N                      of random inputs; default: 1\n"
