@@ -61,7 +61,8 @@ static const om_op_case reshape_cases[] = {
      .shapes = {"0x7"},
      .declined = "empty"},
     {.name = "int64", .inputs = {"i64 2x3", "i64 1 const = 6"}},
-    {.name = "half", .inputs = {"f16 2x3", "i64 1 const = 6"}, .declined = "float16"},
+    {.name = "half", .inputs = {"f16 2x3", "i64 1 const = 6"}},
+    {.name = "bool", .inputs = {"b8 3x3", "i64 1 const = 9"}},
     {.name = "strings",
      .inputs = {"str 2x1 = a b", "i64 1 const = 2"},
      .expected = {"a b"},
@@ -135,7 +136,7 @@ static const om_op_case unsqueeze_cases[] = {
 static const om_op_case identity_cases[] = {
     {.name = "float", .inputs = {"f32 2x3 edges"}},
     {.name = "scalar", .inputs = {"f32 scalar"}},
-    {.name = "half", .inputs = {"f16 2x3"}, .declined = "float16"},
+    {.name = "half", .inputs = {"f16 2x3"}},
     {.name = "strings", .inputs = {"str 2 = a b"}, .expected = {"a b"}, .declined = "string"},
 };
 
