@@ -34,10 +34,11 @@ int open_model(const options *o, om_model **out_model) {
   return status == OM_OK ? EXIT_DONE : report_error(&error);
 }
 
-/* Warnings and errors go to stderr; the rest is silent. */
+/* Warnings and errors go to stderr, and the lines of a profile where one is asked for. */
 static void write_log(void *user, om_log_level level, const char *message) {
   (void)user;
-  if (level <= OM_LOG_WARNING) fprintf(stderr, "onemodel: %s\n", message);
+  if (level <= OM_LOG_WARNING || getenv("ONEMODEL_GPU_PROFILE"))
+    fprintf(stderr, "onemodel: %s\n", message);
 }
 
 int open_session(const options *o,

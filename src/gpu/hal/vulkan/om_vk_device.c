@@ -94,7 +94,8 @@ static void set_features(om_vk_device *device) {
                    (!varies || can_pin),
       .storage_16bit = has_16bit,
       .cooperative_matrix = a->has_cooperative_matrix && a->matrix_features.cooperativeMatrix &&
-                            has_16bit && a->features12.vulkanMemoryModel,
+                            has_16bit && a->features12.vulkanMemoryModel &&
+                            basic->apiVersion >= VK_API_VERSION_1_3, /* SPIR-V 1.6 */
       .unified_memory = basic->deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ||
                         basic->deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU,
       .hands_over_early = basic->deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU,
