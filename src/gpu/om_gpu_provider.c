@@ -172,7 +172,9 @@ static om_status open_session(om_ctx *ctx,
       chosen.submission_flops != 0 ? chosen.submission_flops : default_submission_flops;
   OM_GO(open_device(ctx, session, &chosen));
   if (is_set("ONEMODEL_GPU_SEPARATE_SLABS")) session->features.separate_slabs = true;
-  session->profiles = is_set("ONEMODEL_GPU_PROFILE") && session->features.timestamps;
+  session->logs_profiles = is_set("ONEMODEL_GPU_PROFILE");
+  session->profiles =
+      (session->logs_profiles || chosen.profile_steps) && session->features.timestamps;
   session->info.exact_failures = session->exact_failures;
   OM_GO(om_gpu_store_get(
       ctx, session, &session->weights, zeros, "zeros", sizeof zeros, NULL, NULL, &session->zeros));
@@ -203,6 +205,7 @@ static const char *check(om_provider_session *session, const om_node *node) {
 
 static void plan_end(om_ctx *ctx, om_provider_plan *plan) {
   if (!plan) return;
+  if (plan->session->profiled == plan) plan->session->profiled = NULL;
   for (size_t i = 0; i < plan->region_count; ++i) {
     om_gpu_region_deinit(ctx, plan->session, &plan->regions[i]);
   }

@@ -28,6 +28,7 @@ static const option table[] = {
     {"--tolerance", NUMBER, FIELD(tolerance)},
     {"--require-gpu", FLAG, FIELD(require_gpu)},
     {"--no-fusion", FLAG, FIELD(no_fusion)},
+    {"--profile", FLAG, FIELD(profiles)},
     {"--json", FLAG, FIELD(as_json)},
     {"--by-node", FLAG, FIELD(by_node)},
     {"--markdown", FLAG, FIELD(as_markdown)},
