@@ -173,6 +173,40 @@ static const om_op_case fill_cases[] = {
      .error = "value"},
 };
 
+/* Above what is computed while planning (16 MiB). */
+static const om_op_case large_fill_cases[] = {
+    {.name = "float",
+     .inputs = {"i64 2 const = 4201 1001"},
+     .attrs = "value={f32 1 = 2.5}",
+     .expected = {"2.5"}},
+    {.name = "int64",
+     .inputs = {"i64 1 const = 2100001"},
+     .attrs = "value={i64 1 = -3}",
+     .expected = {"-3"}},
+    {.name = "bool",
+     .inputs = {"i64 1 const = 16777219"},
+     .attrs = "value={b8 1 = 1}",
+     .expected = {"1"}},
+    {.name = "half",
+     .inputs = {"i64 1 const = 8400001"},
+     .attrs = "value={f16 1 = 1.5}",
+     .expected = {"1.5"}},
+};
+
+static const om_op_case large_range_cases[] = {
+    {.name = "int64",
+     .inputs = {"i64 scalar const = 5",
+                "i64 scalar const = -21000000000",
+                "i64 scalar const = -10000"}},
+    {.name = "int32",
+     .inputs = {"i32 scalar const = -7", "i32 scalar const = 4200007", "i32 scalar const = 1"}},
+    {.name = "float",
+     .inputs = {"f32 scalar const = 0.3", "f32 scalar const = 420000.1", "f32 scalar const = 0.1"}},
+    {.name = "past_exact_counts",
+     .inputs = {"f32 scalar const = 0", "f32 scalar const = 16777217.9", "f32 scalar const = 0.99"},
+     .declined = "2^24"},
+};
+
 static const om_op_case range_cases[] = {
     {.name = "up",
      .inputs = {"i64 scalar = 3", "i64 scalar = 10", "i64 scalar = 3"},
@@ -242,7 +276,9 @@ static const om_op_suite suites[] = {
     OM_OP_SUITE("Identity", identity_cases, same_reference),
     OM_OP_SUITE("Dropout", dropout_cases, same_reference),
     OM_CPU_SUITE("ConstantOfShape", fill_cases),
+    OM_OP_SUITE("ConstantOfShape", large_fill_cases, NULL),
     OM_CPU_SUITE("Range", range_cases),
+    OM_OP_SUITE("Range", large_range_cases, NULL),
     OM_CPU_SUITE("EyeLike", eye_cases),
 };
 OM_OP_TESTS(suites)
