@@ -187,10 +187,6 @@ static const om_op_case large_fill_cases[] = {
      .inputs = {"i64 1 const = 16777219"},
      .attrs = "value={b8 1 = 1}",
      .expected = {"1"}},
-    {.name = "half",
-     .inputs = {"i64 1 const = 8400001"},
-     .attrs = "value={f16 1 = 1.5}",
-     .expected = {"1.5"}},
 };
 
 static const om_op_case large_range_cases[] = {
