@@ -27,6 +27,7 @@ typedef struct om_gpu_options {
   bool no_fusion;            /* each operator in its own pass: for finding faults */
   bool collect_timings;      /* device time of each run in om_gpu_info */
   uint64_t submission_flops; /* work of one submission; 0: by the device */
+  bool no_fused_attention;   /* attention as its single operators; no_fusion includes it */
 } om_gpu_options;
 
 #define OM_GPU_OPTIONS_INIT {.struct_bytes = sizeof(om_gpu_options)}
