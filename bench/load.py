@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Peak memory and time of loading models, against the size of their files.
 
-    bench/load.py [--onemodel PATH] [--megabytes N ...] [MODEL...]
+    bench/load.py [--onemodel PATH] [MODEL...] [--megabytes N ...]
 
 Makes models of matrix products with N MB of weights (and takes MODELs as they are), then measures
 `onemodel info` (the graph alone) and `onemodel placement --device cpu` (a session with its plan)
@@ -11,6 +11,7 @@ size. Needs Debian's python3-onnx. Prints a Markdown table for bench/RESULTS.md.
 import argparse
 import os
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -49,18 +50,26 @@ def main():
     parser.add_argument("models", nargs="*")
     parser.add_argument("--onemodel", default="build/release/onemodel")
     parser.add_argument("--megabytes", type=int, nargs="*", default=[100, 1000])
+    parser.add_argument("--make", nargs=2, metavar=("PATH", "MB"), help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.make:
+        make_model(options.make[0], int(options.make[1]))
+        return
+
+    def make(path, megabytes):   # in a child: what a measured child inherits from here must stay small
+        subprocess.run([sys.executable, __file__, "--make", path, str(megabytes)], check=True)
+
     print("| model | file MB | info: peak / file | info s | session: peak / file | session s |")
     print("| --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
         smallest = os.path.join(folder, "smallest.onnx")
-        make_model(smallest, 0)
+        make(smallest, 0)
         commands = {"info": ["info"], "session": ["placement", "--device", "cpu"]}
         base = {key: measure([options.onemodel, *words, smallest])[0] for key, words in commands.items()}
         paths = list(options.models)
         for megabytes in options.megabytes:
             paths.append(os.path.join(folder, f"products_{megabytes}_mb.onnx"))
-            make_model(paths[-1], megabytes)
+            make(paths[-1], megabytes)
         for path in paths:
             size = os.path.getsize(path)
             row = [os.path.basename(path), f"{size / 1e6:.1f}"]

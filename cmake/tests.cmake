@@ -17,7 +17,7 @@ foreach(source ${test_sources})
   get_filename_component(name ${source} NAME_WE)
   get_filename_component(folder ${source} DIRECTORY)
   get_filename_component(label ${folder} NAME)
-  add_executable(${name} ${source})
+  add_executable(${name} ${source} ${CMAKE_SOURCE_DIR}/tests/harness/om_keep_nothing.c)
   target_link_libraries(${name} PRIVATE om_harness om_warnings)
   if(OM_SANITIZE MATCHES address) # in the program itself: it takes the place of dlclose
     target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/harness/om_keep_loaded.c)

@@ -335,7 +335,17 @@ def header_text(variants):
             f"  uint32_t items[{CHAIN_ITEMS}];        /* the branch around each item */\n"
             "} om_shader_chain;\n\n"
             "/* NULL: the kernel has no chain. Static. */\n"
-            "const om_shader_chain *om_shader_chain_get(om_shader shader);\n\n#endif\n")
+            "const om_shader_chain *om_shader_chain_get(om_shader shader);\n\n"
+            "/* Differs where one word of one kernel does. */\n"
+            "extern const uint64_t om_shaders_hash;\n\n#endif\n")
+
+
+def hash_of_all(variants):
+    digest = hashlib.sha256()
+    for v in variants:
+        words = stripped(v.words)
+        digest.update(f"{v.name} {len(words)}\n".encode() + struct.pack(f"<{len(words)}I", *words))
+    return digest.hexdigest()[:16]
 
 
 def source_text(variants):
@@ -366,7 +376,8 @@ def source_text(variants):
             items = ", ".join(str(p) for p in places[1])
             parts.append(f"  [OM_SHADER_{v.name.upper()}] = {{{places[0]}, {{{items}}}}},\n")
     parts.append("};\n\nconst om_shader_chain *om_shader_chain_get(om_shader shader) {\n"
-                 "  return chains[shader].operations != 0 ? &chains[shader] : NULL;\n}\n")
+                 "  return chains[shader].operations != 0 ? &chains[shader] : NULL;\n}\n\n"
+                 f"const uint64_t om_shaders_hash = 0x{hash_of_all(variants)};\n")
     return "".join(parts)
 
 

@@ -11,14 +11,14 @@
 static const float PIXEL_THRESHOLD = 0.3f;
 static const float BOX_THRESHOLD = 0.6f;
 static const float GROW_RATIO = 1.5f;
-static const float MIN_SIDE = 3.0f;   /* of the map, before growing */
+static const float MIN_SIDE = 3.0f; /* of the map, before growing */
 
 typedef struct finder {
   const float *map;
   int width, height;
-  uint8_t *seen;       /* one byte a pixel */
-  int *stack;          /* pixels of the group, as found */
-  point *points;       /* room for two points a row of the group, and as many for the hull */
+  uint8_t *seen; /* one byte a pixel */
+  int *stack;    /* pixels of the group, as found */
+  point *points; /* room for two points a row of the group, and as many for the hull */
 } finder;
 
 /* Fills f->stack with the group that holds pixel `start`; returns how many pixels it has. */
@@ -67,7 +67,7 @@ static int convex_hull(const point *points, int count, point *hull) {
 }
 
 typedef struct rectangle {
-  point centre, along;   /* along: unit vector of the first side */
+  point centre, along; /* along: unit vector of the first side */
   float width, height;
 } rectangle;
 
@@ -99,7 +99,7 @@ static rectangle smallest_rectangle(const point *hull, int count) {
 static quad rectangle_corners(rectangle r) {
   point u = r.along;
   float w = r.width / 2, h = r.height / 2;
-  if (fabsf(u.x) < fabsf(u.y)) {   /* take the other side as the level one */
+  if (fabsf(u.x) < fabsf(u.y)) { /* take the other side as the level one */
     u = (point){-u.y, u.x};
     float keep = w;
     w = h;
@@ -144,7 +144,7 @@ static float mean_inside(const finder *f, const quad *q) {
 /* Turns the group on f->stack into a box in map pixels; false: too small or too unsure. */
 static bool group_box(finder *f, int pixel_count, quad *out_box, float *out_score) {
   int point_count = 0;
-  for (int i = 0; i < pixel_count; ++i) {   /* only a group's outline can be on its hull */
+  for (int i = 0; i < pixel_count; ++i) { /* only a group's outline can be on its hull */
     int pixel = f->stack[i], x = pixel % f->width, y = pixel / f->width;
     bool is_left = x == 0 || f->map[pixel - 1] <= PIXEL_THRESHOLD;
     bool is_right = x == f->width - 1 || f->map[pixel + 1] <= PIXEL_THRESHOLD;
@@ -182,7 +182,7 @@ static int compare_boxes(const void *left, const void *right) {
 
 static void sort_boxes(text_box *boxes, size_t count) {
   qsort(boxes, count, sizeof *boxes, compare_boxes);
-  for (size_t i = 1; i < count; ++i) {   /* boxes of one line may differ by a few pixels */
+  for (size_t i = 1; i < count; ++i) { /* boxes of one line may differ by a few pixels */
     for (size_t j = i; j > 0; --j) {
       const point *above = &boxes[j - 1].box.corner[0], *below = &boxes[j].box.corner[0];
       if (fabsf(below->y - above->y) >= 10 || below->x >= above->x) break;
@@ -206,7 +206,7 @@ bool boxes_find(const float *map,
   bool ok = false;
   f.seen = calloc(pixels, 1);
   f.stack = malloc(pixels * sizeof *f.stack);
-  f.points = malloc(pixels * 9 * sizeof *f.points);   /* 4 a pixel, the hull as many, and one */
+  f.points = malloc(pixels * 9 * sizeof *f.points); /* 4 a pixel, the hull as many, and one */
   if (!f.seen || !f.stack || !f.points) goto done;
   for (size_t i = 0; i < pixels; ++i) {
     if (f.seen[i] || map[i] <= PIXEL_THRESHOLD) continue;

@@ -5,8 +5,8 @@
 #include "image.h"
 
 typedef struct text_box {
-  quad box;            /* in the picture's pixels */
-  float score;         /* mean probability inside */
+  quad box;    /* in the picture's pixels */
+  float score; /* mean probability inside */
 } text_box;
 
 /* Finds the boxes in a map of width x height probabilities; scale_x and scale_y lead from the

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jpeglib.h>   /* needs stdio.h before it */
+#include <jpeglib.h> /* needs stdio.h before it */
 
 /* A picture larger than this is refused: its header may lie. */
 #define MAX_PIXELS (100u * 1000u * 1000u)
@@ -46,7 +46,7 @@ static bool load_png(const char *path, image *out, const char **problem) {
 }
 
 typedef struct jpeg_guard {
-  struct jpeg_error_mgr manager;   /* first: libjpeg sees only this */
+  struct jpeg_error_mgr manager; /* first: libjpeg sees only this */
   jmp_buf escape;
 } jpeg_guard;
 

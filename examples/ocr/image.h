@@ -7,16 +7,16 @@
 #include <stdint.h>
 
 typedef struct image {
-  int width, height;   /* pixels */
-  uint8_t *rgb;        /* owned; width * height * 3 bytes, rows from the top */
+  int width, height; /* pixels */
+  uint8_t *rgb;      /* owned; width * height * 3 bytes, rows from the top */
 } image;
 
 typedef struct point {
-  float x, y;          /* pixels; 0, 0 is the upper left corner of the upper left pixel */
+  float x, y; /* pixels; 0, 0 is the upper left corner of the upper left pixel */
 } point;
 
 typedef struct quad {
-  point corner[4];     /* clockwise from the upper left of the text */
+  point corner[4]; /* clockwise from the upper left of the text */
 } quad;
 
 /* Loads a PNG or JPEG file. On failure *problem is a sentence (static). */

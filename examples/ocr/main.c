@@ -40,13 +40,13 @@ typedef struct arguments {
   int picture_count;
 } arguments;
 
-typedef struct stage {   /* one of the three models */
+typedef struct stage { /* one of the three models */
   const char *file;
   om_model *model;
   om_session *session;
   const char *input, *output;
-  int width, height;     /* of the last run's input */
-  double ms;             /* time in om_session_run */
+  int width, height; /* of the last run's input */
+  double ms;         /* time in om_session_run */
   size_t runs;
 } stage;
 
@@ -120,7 +120,7 @@ static bool choose_device(reader *r, const arguments *a) {
   if (!device) {
     size_t count = 0;
     om_status status = om_gpu_list(NULL, 0, &count, &r->error);
-    if (status != OM_OK || count == 0) return true;   /* the CPU */
+    if (status != OM_OK || count == 0) return true; /* the CPU */
   } else if (strcmp(device, "cpu") == 0) {
     return true;
   } else if (strncmp(device, "gpu:", 4) == 0) {
@@ -141,7 +141,13 @@ static float *line_planes(const image *line, int width) {
   if (!planes) return NULL;
   int inner = (int)ceilf((float)LINE_HEIGHT * (float)line->width / (float)line->height);
   if (inner > width) inner = width;
-  image_to_planes(line, inner, LINE_HEIGHT, mean, deviation, planes, (size_t)width * LINE_HEIGHT,
+  image_to_planes(line,
+                  inner,
+                  LINE_HEIGHT,
+                  mean,
+                  deviation,
+                  planes,
+                  (size_t)width * LINE_HEIGHT,
                   (size_t)width);
   return planes;
 }
@@ -238,7 +244,11 @@ static bool read_picture(reader *r, const arguments *a, const char *path) {
     goto done;
   }
   if (!find_boxes(r, &picture, &boxes, &count)) goto done;
-  printf("%s: %d x %d, %zu line%s\n", path, picture.width, picture.height, count,
+  printf("%s: %d x %d, %zu line%s\n",
+         path,
+         picture.width,
+         picture.height,
+         count,
          count == 1 ? "" : "s");
   for (size_t i = 0; i < count; ++i) {
     if (!image_cut(&picture, &boxes[i].box, &line)) {
@@ -267,10 +277,18 @@ static bool report_stage(reader *r, const stage *s) {
   if (om_session_diagnose(s->session, &input, 1, &where, &r->error) != OM_OK) {
     return fail(s->file, r->error.message);
   }
-  printf("  %-36s %4zu operators on the device in %zu region%s, %zu on the CPU, %zu folded; "
-         "%zu run%s, %.1f ms\n",
-         s->file, where->nodes_on_device, where->region_count, where->region_count == 1 ? "" : "s",
-         where->nodes_on_cpu, where->nodes_folded, s->runs, s->runs == 1 ? "" : "s", s->ms);
+  printf(
+      "  %-36s %4zu operators on the device in %zu region%s, %zu on the CPU, %zu folded; "
+      "%zu run%s, %.1f ms\n",
+      s->file,
+      where->nodes_on_device,
+      where->region_count,
+      where->region_count == 1 ? "" : "s",
+      where->nodes_on_cpu,
+      where->nodes_folded,
+      s->runs,
+      s->runs == 1 ? "" : "s",
+      s->ms);
   return true;
 }
 
@@ -296,7 +314,7 @@ static bool parse_arguments(int argc, char **argv, arguments *a) {
     } else if (strcmp(argv[i], "--word") == 0) {
       a->is_word = true;
     } else if (argv[i][0] != '-') {
-      a->pictures[a->picture_count++] = argv[i];   /* never behind what is read */
+      a->pictures[a->picture_count++] = argv[i]; /* never behind what is read */
     } else if (!value) {
       return false;
     } else if (strcmp(argv[i], "--models") == 0) {
@@ -322,7 +340,7 @@ static bool parse_arguments(int argc, char **argv, arguments *a) {
 }
 
 int main(int argc, char **argv) {
-  static reader r;   /* large: it holds an error's text */
+  static reader r; /* large: it holds an error's text */
   arguments a = {.mode = OM_MODE_FAST};
   char keys[4096];
   bool ok = false;

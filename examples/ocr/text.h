@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 typedef struct alphabet {
-  char *bytes;          /* owned: the key file, lines terminated by 0 */
-  char **keys;          /* owned: one string a class; class 0 is the blank */
-  size_t key_count;     /* classes, the blank and the space included */
+  char *bytes;      /* owned: the key file, lines terminated by 0 */
+  char **keys;      /* owned: one string a class; class 0 is the blank */
+  size_t key_count; /* classes, the blank and the space included */
 } alphabet;
 
 /* Reads a key file: one character a line. */

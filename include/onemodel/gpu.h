@@ -27,6 +27,9 @@ typedef struct om_gpu_options {
   bool no_fusion;            /* each operator in its own pass: for finding faults */
   bool collect_timings;      /* device time of each run in om_gpu_info */
   uint64_t submission_flops; /* work of one submission; 0: by the device */
+  const char *cache_folder;  /* where the driver's kernels are kept between processes, a file
+                                for each device and driver. NULL: $ONEMODEL_GPU_CACHE, else
+                                $XDG_CACHE_HOME/onemodel or ~/.cache/onemodel. "": nowhere. */
   bool no_fused_attention;   /* attention as its single operators; no_fusion includes it */
 } om_gpu_options;
 
@@ -54,14 +57,16 @@ typedef struct om_gpu_info {
   const char *exact_failures; /* primitives that failed the self-test, "" if none; lent */
   uint64_t arena_bytes;
   uint64_t weight_bytes;
-  uint64_t allocations; /* device allocations made so far */
-  uint64_t dispatches;  /* in the last run */
-  uint64_t submissions; /* in the last run */
-  uint64_t kernels;     /* pipelines made so far */
-  double device_ms;     /* of the last run; 0 without collect_timings */
-  double record_ms;     /* host time of the last run: recording */
-  double submit_ms;     /* submit calls */
-  double wait_ms;       /* waiting for the device and copying back */
+  uint64_t allocations;   /* device allocations made so far */
+  uint64_t dispatches;    /* in the last run */
+  uint64_t submissions;   /* in the last run */
+  uint64_t kernels;       /* pipelines made so far */
+  const char *cache_file; /* where kernels are kept, "": nowhere; lent */
+  uint64_t cache_writes;  /* of that file so far: 0 where all kernels were in it */
+  double device_ms;       /* of the last run; 0 without collect_timings */
+  double record_ms;       /* host time of the last run: recording */
+  double submit_ms;       /* submit calls */
+  double wait_ms;         /* waiting for the device and copying back */
 } om_gpu_info;
 
 /* Fills *out_info from a session made with om_gpu_provider. OM_E_INVALID_ARGUMENT otherwise. */

@@ -53,32 +53,33 @@ extern "C" {
 #  endif
 #  define OM_MUST_CHECK
 #else
-#  define OM_API __attribute__((visibility("default")))
+#  define OM_API        __attribute__((visibility("default")))
 #  define OM_MUST_CHECK __attribute__((warn_unused_result))
 #endif
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
-typedef enum om_status {            /* values are ABI */
+/* The values are ABI. */
+typedef enum om_status {
   OM_OK = 0,
-  OM_E_INVALID_ARGUMENT = 1,        /* the caller broke this header's contract */
-  OM_E_INVALID_MODEL = 2,           /* malformed or inconsistent model bytes */
-  OM_E_INVALID_INPUT = 3,           /* a run's tensor does not fit the model, or its values do not */
-  OM_E_UNSUPPORTED = 4,             /* valid, but not in this build or on this device */
+  OM_E_INVALID_ARGUMENT = 1, /* the caller broke this header's contract */
+  OM_E_INVALID_MODEL = 2,    /* malformed or inconsistent model bytes */
+  OM_E_INVALID_INPUT = 3,    /* a run's tensor does not fit the model, or a value is wrong */
+  OM_E_UNSUPPORTED = 4,      /* valid, but not in this build or on this device */
   OM_E_OUT_OF_MEMORY = 5,
   OM_E_OUT_OF_DEVICE_MEMORY = 6,
-  OM_E_DEVICE_LOST = 7,             /* destroy the session; a new one works */
+  OM_E_DEVICE_LOST = 7, /* destroy the session; a new one works */
   OM_E_IO = 8,
-  OM_E_INTERNAL = 9,                /* a bug in this library */
+  OM_E_INTERNAL = 9, /* a bug in this library */
 } om_status;
 
 enum { OM_MAX_MESSAGE = 1024 };
 
-typedef struct om_error {           /* fixed size: filling it cannot fail */
+typedef struct om_error { /* fixed size: filling it cannot fail */
   om_status status;
-  int line;                         /* where in the library it was found */
-  const char *file;                 /* static */
-  char message[OM_MAX_MESSAGE];     /* sentences with the names and values, end in a full stop */
+  int line;                     /* where in the library it was found */
+  const char *file;             /* static */
+  char message[OM_MAX_MESSAGE]; /* sentences with the names and values, end in a full stop */
 } om_error;
 
 /* The constant's name, such as "OM_E_IO". Static. */
@@ -89,7 +90,8 @@ OM_API const char *om_version(void);
 
 /* ---- Tensors --------------------------------------------------------------------------------- */
 
-typedef enum om_dtype {             /* ONNX's own numbers (TensorProto.DataType) */
+/* ONNX's own numbers (TensorProto.DataType). */
+typedef enum om_dtype {
   OM_DTYPE_NONE = 0,
   OM_DTYPE_F32 = 1,
   OM_DTYPE_U8 = 2,
@@ -98,20 +100,20 @@ typedef enum om_dtype {             /* ONNX's own numbers (TensorProto.DataType)
   OM_DTYPE_I16 = 5,
   OM_DTYPE_I32 = 6,
   OM_DTYPE_I64 = 7,
-  OM_DTYPE_STRING = 8,              /* elements are om_string */
-  OM_DTYPE_BOOL = 9,                /* one byte, 0 or 1 */
+  OM_DTYPE_STRING = 8, /* elements are om_string */
+  OM_DTYPE_BOOL = 9,   /* one byte, 0 or 1 */
   OM_DTYPE_F16 = 10,
   OM_DTYPE_F64 = 11,
   OM_DTYPE_U32 = 12,
   OM_DTYPE_U64 = 13,
-  OM_DTYPE_C64 = 14,                /* two float32 */
-  OM_DTYPE_C128 = 15,               /* two float64 */
+  OM_DTYPE_C64 = 14,  /* two float32 */
+  OM_DTYPE_C128 = 15, /* two float64 */
   OM_DTYPE_BF16 = 16,
   OM_DTYPE_F8E4M3FN = 17,
   OM_DTYPE_F8E4M3FNUZ = 18,
   OM_DTYPE_F8E5M2 = 19,
   OM_DTYPE_F8E5M2FNUZ = 20,
-  OM_DTYPE_U4 = 21,                 /* two elements a byte, the first in the low half */
+  OM_DTYPE_U4 = 21, /* two elements a byte, the first in the low half */
   OM_DTYPE_I4 = 22,
   OM_DTYPE_F4E2M1 = 23,
   OM_DTYPE_COUNT = 24,
@@ -123,7 +125,7 @@ OM_API const char *om_dtype_name(om_dtype dtype);
 /* Bits of one element: 32 for float32, 4 for int4. 0 for OM_DTYPE_NONE and unknown values. */
 OM_API size_t om_dtype_bits(om_dtype dtype);
 
-typedef struct om_string {          /* bytes, UTF-8, not terminated */
+typedef struct om_string { /* bytes, UTF-8, not terminated */
   const char *data;
   size_t bytes;
 } om_string;
@@ -132,10 +134,10 @@ enum { OM_MAX_RANK = 8 };
 
 typedef struct om_tensor {
   om_dtype dtype;
-  uint32_t rank;                    /* 0 for a scalar, at most OM_MAX_RANK */
-  int64_t dims[OM_MAX_RANK];        /* elements, outermost first; dense, row-major */
-  void *data;                       /* borrowed; the library never writes an input's data */
-  size_t data_bytes;                /* of an output in the caller's memory: its capacity */
+  uint32_t rank;             /* 0 for a scalar, at most OM_MAX_RANK */
+  int64_t dims[OM_MAX_RANK]; /* elements, outermost first; dense, row-major */
+  void *data;                /* borrowed; the library never writes an input's data */
+  size_t data_bytes;         /* of an output in the caller's memory: its capacity */
 } om_tensor;
 
 /* A tensor over data that stays the caller's, with data_bytes computed from the shape.
@@ -146,7 +148,7 @@ OM_API om_tensor om_tensor_of(om_dtype dtype, uint32_t rank, const int64_t *dims
 OM_API size_t om_tensor_elems(const om_tensor *tensor);
 
 typedef struct om_named_tensor {
-  const char *name;                 /* borrowed */
+  const char *name; /* borrowed */
   om_tensor tensor;
 } om_named_tensor;
 
@@ -157,23 +159,23 @@ typedef struct om_allocator {
   void *(*alloc)(void *user, size_t bytes);
   /* Frees what alloc returned for the same `bytes`. ptr is never NULL. */
   void (*free)(void *user, void *ptr, size_t bytes);
-  void *user;                       /* borrowed; both functions are called from any thread */
+  void *user; /* borrowed; both functions are called from any thread */
 } om_allocator;
 
 typedef enum om_log_level { OM_LOG_ERROR = 0, OM_LOG_WARNING = 1, OM_LOG_INFO = 2 } om_log_level;
 
 typedef struct om_log {
-  void (*write)(void *user, om_log_level level, const char *message);  /* NULL: silence */
-  void *user;                       /* borrowed; called from any thread */
+  void (*write)(void *user, om_log_level level, const char *message); /* NULL: silence */
+  void *user; /* borrowed; called from any thread */
 } om_log;
 
 /* ---- Models ---------------------------------------------------------------------------------- */
 
-typedef struct om_model om_model;   /* immutable */
+typedef struct om_model om_model; /* immutable */
 
 typedef struct om_model_options {
   size_t struct_bytes;
-  const om_allocator *allocator;    /* NULL: the C library's; outlives the model */
+  const om_allocator *allocator; /* NULL: the C library's; outlives the model */
   om_log log;
 } om_model_options;
 
@@ -204,42 +206,42 @@ OM_API OM_MUST_CHECK om_status om_model_load_memory(const void *bytes,
 
 OM_API void om_model_destroy(om_model *model);
 
-typedef struct om_value_info {      /* lent by the model */
+typedef struct om_value_info { /* lent by the model */
   const char *name;
   om_dtype dtype;
-  bool has_rank;                    /* false: the model does not say; rank is 0 then */
+  bool has_rank; /* false: the model does not say; rank is 0 then */
   uint32_t rank;
-  int64_t dims[OM_MAX_RANK];        /* -1: known only at run time */
+  int64_t dims[OM_MAX_RANK];          /* -1: known only at run time */
   const char *dim_names[OM_MAX_RANK]; /* the model's symbol, or NULL */
 } om_value_info;
 
 typedef struct om_opset {
-  const char *domain;               /* "" is ai.onnx */
+  const char *domain; /* "" is ai.onnx */
   int64_t version;
 } om_opset;
 
-typedef struct om_model_info {      /* lent by the model */
+typedef struct om_model_info { /* lent by the model */
   int64_t ir_version;
-  const char *producer;             /* "" where the file names none */
+  const char *producer; /* "" where the file names none */
   const om_opset *opsets;
   size_t opset_count;
-  const om_value_info *inputs;      /* those a run needs: initializers are left out */
+  const om_value_info *inputs; /* those a run needs: initializers are left out */
   size_t input_count;
   const om_value_info *outputs;
   size_t output_count;
   size_t node_count;
-  size_t weight_count;              /* initializers and Constant nodes */
+  size_t weight_count; /* initializers and Constant nodes */
   uint64_t weight_bytes;
-  uint64_t file_bytes;              /* of the model file, external data not counted */
+  uint64_t file_bytes; /* of the model file, external data not counted */
 } om_model_info;
 
 OM_API const om_model_info *om_model_get_info(const om_model *model);
 
-typedef struct om_node_info {       /* lent by the model */
-  const char *name;                 /* the file's, or "<type>_<index>" where it has none */
+typedef struct om_node_info { /* lent by the model */
+  const char *name;           /* the file's, or "<type>_<index>" where it has none */
   const char *op_type;
   const char *domain;
-  const char *const *input_names;   /* "" where an optional input is absent */
+  const char *const *input_names; /* "" where an optional input is absent */
   size_t input_count;
   const char *const *output_names;
   size_t output_count;
@@ -254,20 +256,20 @@ typedef struct om_session om_session;   /* shared: runs take turns */
 typedef struct om_provider om_provider; /* provider.h; a device package hands one out */
 
 typedef enum om_mode {
-  OM_MODE_FAST = 0,   /* the fastest kernels; within 1e-5 (scaled) of exact for float32 */
-  OM_MODE_EXACT = 1,  /* the same bits on every run, thread count and self-tested device */
+  OM_MODE_FAST = 0,  /* the fastest kernels; within 1e-5 (scaled) of exact for float32 */
+  OM_MODE_EXACT = 1, /* the same bits on every run, thread count and self-tested device */
 } om_mode;
 
 typedef struct om_session_options {
   size_t struct_bytes;
   om_mode mode;
-  uint32_t thread_count;            /* of the CPU; 0: the cores there are */
-  const om_provider *provider;      /* NULL: the CPU alone; static or outlives the session */
-  const void *provider_options;     /* read during create only; the provider's header names its type */
-  bool require_gpu;                 /* an operator that cannot run on the device is an error */
+  uint32_t thread_count;        /* of the CPU; 0: the cores there are */
+  const om_provider *provider;  /* NULL: the CPU alone; static or outlives the session */
+  const void *provider_options; /* read during create only; the provider's header names its type */
+  bool require_gpu;             /* an operator that cannot run on the device is an error */
   const char *const *extra_outputs; /* names of intermediate values to return as outputs too */
   size_t extra_output_count;
-  const om_allocator *allocator;    /* NULL: the C library's; outlives the session */
+  const om_allocator *allocator; /* NULL: the C library's; outlives the session */
   om_log log;
 } om_session_options;
 
@@ -293,11 +295,11 @@ OM_API void om_session_destroy(om_session *session);
 
 typedef struct om_run_args {
   size_t struct_bytes;
-  const om_named_tensor *inputs;    /* in any order */
+  const om_named_tensor *inputs; /* in any order */
   size_t input_count;
-  om_named_tensor *outputs;         /* name: which. tensor.data NULL: lent by the session. Else
-                                       data_bytes of the caller's memory. The rest is filled in. */
-  size_t output_count;              /* any subset of the model's outputs */
+  om_named_tensor *outputs; /* name: which. tensor.data NULL: lent by the session. Else
+                               data_bytes of the caller's memory. The rest is filled in. */
+  size_t output_count;      /* any subset of the model's outputs */
 } om_run_args;
 
 /* Runs the model once and waits for the results.
@@ -326,7 +328,7 @@ OM_API OM_MUST_CHECK om_status om_session_prepare(om_session *session,
 typedef enum om_place {
   OM_PLACE_CPU = 0,
   OM_PLACE_DEVICE = 1,
-  OM_PLACE_FOLDED = 2,  /* computed once, while the session or the plan was made */
+  OM_PLACE_FOLDED = 2, /* computed once, while the session or the plan was made */
 } om_place;
 
 enum { OM_NO_REGION = -1 };
@@ -336,17 +338,17 @@ typedef struct om_node_diagnostics {
   const char *op_type;
   const char *domain;
   om_place place;
-  int32_t region;                   /* OM_NO_REGION unless on the device */
-  bool is_fused;                    /* on the device, in the pass of the node before it */
-  const char *reason;               /* why it is there; never NULL */
+  int32_t region;     /* OM_NO_REGION unless on the device */
+  bool is_fused;      /* on the device, in the pass of the node before it */
+  const char *reason; /* why it is there; never NULL */
 } om_node_diagnostics;
 
 typedef struct om_region_diagnostics {
   size_t node_count;
-  uint64_t bytes_up;                /* read from the CPU on each run */
-  uint64_t bytes_down;              /* read back on each run */
-  const char *split_by;             /* name of the node that ended it, "" at the graph's end */
-  const char *split_reason;         /* why that node is not on the device, "" at the end */
+  uint64_t bytes_up;        /* read from the CPU on each run */
+  uint64_t bytes_down;      /* read back on each run */
+  const char *split_by;     /* name of the node that ended it, "" at the graph's end */
+  const char *split_reason; /* why that node is not on the device, "" at the end */
 } om_region_diagnostics;
 
 typedef struct om_diagnostics {     /* lent by the session until its next call */
@@ -368,21 +370,21 @@ OM_API OM_MUST_CHECK om_status om_session_diagnose(om_session *session,
 
 typedef struct om_session_statistics {
   uint64_t run_count;
-  uint64_t plans_built;             /* 16 are kept */
-  uint64_t host_allocations;        /* made so far; does not grow on the second run of a shape */
-  uint64_t host_bytes;              /* held now */
+  uint64_t plans_built;      /* 16 are kept */
+  uint64_t host_allocations; /* made so far; does not grow on the second run of a shape */
+  uint64_t host_bytes;       /* held now */
   uint64_t host_peak_bytes;
-  uint64_t intermediate_bytes;      /* of the last plan's CPU block */
+  uint64_t intermediate_bytes; /* of the last plan's CPU block */
 } om_session_statistics;
 
 OM_API om_session_statistics om_session_get_statistics(const om_session *session);
 
 /* ---- Operators ------------------------------------------------------------------------------- */
 
-typedef struct om_operator_info {   /* static */
+typedef struct om_operator_info { /* static */
   const char *domain;
   const char *type;
-  int32_t first_opset;              /* of the oldest entry */
+  int32_t first_opset; /* of the oldest entry */
 } om_operator_info;
 
 /* The operators this build knows on the CPU, sorted by domain and type: NULL past the last. */

@@ -30,46 +30,46 @@ struct om_node;
 typedef struct om_provider_session om_provider_session; /* the package's own */
 typedef struct om_provider_plan om_provider_plan;       /* the package's own */
 
-typedef struct om_plan_value {      /* a value as the plan knows it */
+typedef struct om_plan_value { /* a value as the plan knows it */
   const char *name;
-  om_tensor tensor;                 /* data not NULL: known while planning, never written */
-  bool is_static;                   /* type and shape are known; else only the dtype is */
-  bool is_weight;                   /* constant data that lives as long as the session: may be
-                                       prepared once and found again by its data pointer */
-  bool is_input;                    /* of the graph */
-  bool is_output;                   /* of the graph: the caller reads it */
+  om_tensor tensor; /* data not NULL: known while planning, never written */
+  bool is_static;   /* type and shape are known; else only the dtype is */
+  bool is_weight;   /* constant data that lives as long as the session: may be
+                       prepared once and found again by its data pointer */
+  bool is_input;    /* of the graph */
+  bool is_output;   /* of the graph: the caller reads it */
 } om_plan_value;
 
-enum { OM_PLAN_NO_VALUE = -1 };     /* as uint32_t: an absent optional operand */
+enum { OM_PLAN_NO_VALUE = -1 }; /* as uint32_t: an absent optional operand */
 
 typedef struct om_plan_step {
-  const struct om_node *node;       /* op and params are set */
-  const uint32_t *inputs;           /* indices into values, or (uint32_t)OM_PLAN_NO_VALUE */
+  const struct om_node *node; /* op and params are set */
+  const uint32_t *inputs;     /* indices into values, or (uint32_t)OM_PLAN_NO_VALUE */
   uint32_t input_count;
-  const uint32_t *outputs;          /* (uint32_t)OM_PLAN_NO_VALUE where nothing reads it */
+  const uint32_t *outputs; /* (uint32_t)OM_PLAN_NO_VALUE where nothing reads it */
   uint32_t output_count;
 } om_plan_step;
 
-typedef struct om_plan_view {       /* stays as it is from plan_begin to plan_end */
+typedef struct om_plan_view { /* stays as it is from plan_begin to plan_end */
   const om_plan_value *values;
   size_t value_count;
-  const om_plan_step *steps;        /* in an order that respects the data flow */
+  const om_plan_step *steps; /* in an order that respects the data flow */
   size_t step_count;
 } om_plan_view;
 
-typedef struct om_plan_region {     /* consecutive steps on the device */
-  const uint32_t *steps;            /* indices into view->steps, in the order to run */
+typedef struct om_plan_region { /* consecutive steps on the device */
+  const uint32_t *steps;        /* indices into view->steps, in the order to run */
   size_t step_count;
-  const uint32_t *reads;            /* values made outside and not constant: uploaded each run */
+  const uint32_t *reads; /* values made outside and not constant: uploaded each run */
   size_t read_count;
-  const uint32_t *writes;           /* values read back: CPU steps, other regions or the caller
-                                       read them */
+  const uint32_t *writes; /* values read back: CPU steps, other regions or the caller
+                             read them */
   size_t write_count;
 } om_plan_region;
 
 struct om_provider {
   size_t struct_bytes;
-  const char *name;                 /* "gpu"; static */
+  const char *name; /* "gpu"; static */
 
   /* False: the session leaves this rewrite (om_rewrite.name) out. NULL: all are welcome. `options`
    * may be of any build, or wrong: open, which comes later, says so. */
@@ -94,7 +94,10 @@ struct om_provider {
 
   /* *out_reason NULL: accepted, and whatever is accepted runs. Else the reason, which lives as
    * long as the plan. A status other than OM_OK is a failure, not a refusal. */
-  om_status (*claim)(struct om_ctx *ctx, om_provider_plan *plan, uint32_t step, const char **out_reason);
+  om_status (*claim)(struct om_ctx *ctx,
+                     om_provider_plan *plan,
+                     uint32_t step,
+                     const char **out_reason);
 
   /* Gets all regions once. Sets step_is_fused[step] for steps done in another step's pass
    * (cleared by the caller, view->step_count elements). */
@@ -110,6 +113,11 @@ struct om_provider {
                    size_t region,
                    const void *const *reads,
                    void *const *writes);
+
+  /* Where the result of a region's write lies after its run, in memory of the provider's that holds
+   * until the session's next run; run is then given NULL for it. Asked before the run and after.
+   * NULL: the write needs memory. The function may be NULL: all do. */
+  const void *(*lend)(om_provider_plan *plan, size_t region, size_t write);
 
   void (*plan_end)(struct om_ctx *ctx, om_provider_plan *plan); /* NULL is fine */
 };

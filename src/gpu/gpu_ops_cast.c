@@ -9,12 +9,6 @@ static const om_dtype_set casts = OM_DT(OM_DTYPE_F32) | OM_DT(OM_DTYPE_F16) | OM
                                   OM_DT(OM_DTYPE_I64) | OM_DT(OM_DTYPE_BOOL) | OM_DT(OM_DTYPE_U8) |
                                   OM_DT(OM_DTYPE_I8);
 
-/* Transfers are made of words of 32 bits. */
-static bool is_whole_words(const om_tensor *tensor) {
-  size_t bytes = 0;
-  return om_shape_bytes(tensor->dtype, tensor->rank, tensor->dims, &bytes) && bytes % 4 == 0;
-}
-
 static const char *bind(om_gpu_binder *b) {
   const om_tensor *in = om_gpu_input(b, 0);
   const om_tensor *out = om_gpu_output(b, 0);
@@ -25,7 +19,6 @@ static const char *bind(om_gpu_binder *b) {
   }
   /* Rounding once takes more bits than the kernel's way to a float has. */
   if (is_int && out->dtype == OM_DTYPE_F16) return "no kernel for integers to float16";
-  if (!is_whole_words(in) || !is_whole_words(out)) return "its elements do not fill whole words";
   if (in->dtype == out->dtype && in->dtype != OM_DTYPE_BOOL) {
     om_gpu_make_view(b);
     return NULL;

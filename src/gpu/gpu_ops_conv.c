@@ -236,6 +236,7 @@ static om_gpu_dispatch *add_result(om_gpu_binder *b,
   d->chain_value = result.index;
   d->chain.inner = (uint32_t)om_window_elems(c->w->out);
   d->chain.channels = (uint32_t)c->shape.out_channels;
+  d->chain.is_pair_fixed = true;
   d->flops = 2 * c->out_elems * c->terms;
   if (has_bias) {
     d->chain.items[0] = (om_chain_item){.op = OM_CHAIN_Add, .source = OM_CHAIN_VECTOR};

@@ -1,4 +1,6 @@
-/* Elementwise operators of float tensors: an entry for each line of ops/elementwise.def. */
+/* Elementwise operators: an entry for each line of ops/elementwise.def. Floats become chains;
+ * integers have a kernel of their own, where they have one. */
+#include "gpu/om_gpu_broadcast.h"
 #include "gpu/om_gpu_selftest.h"
 #include "gpu/om_gpu_state.h"
 #include "ops/op_elementwise.h"
@@ -47,11 +49,12 @@ static const char *bind(om_gpu_binder *b, bool is_binary, const char *expression
   const om_elementwise_params *params = node->params;
   float scalars[2] = {params->scalars[0], params->scalars[1]};
   const char *reason = NULL;
+  if (params->aligns_by_axis) return "it broadcasts by attributes, as before opset 7";
+  if (om_gpu_input(b, 0)->dtype != OM_DTYPE_F32) return om_gpu_bind_integer(b, params->number);
   if (om_gpu_binder_mode(b) == OM_MODE_EXACT) {
     uint32_t failed = b->plan->session->failed_primitives;
     reason = om_gpu_primitive_reason(primitives_of(expression) & failed);
   }
-  if (params->aligns_by_axis) return "it broadcasts by attributes, as before opset 7";
   if (is_binary && node->input_count != 2) return "it does not have two inputs";
   if (!reason && params->bounds_are_inputs) {
     reason = read_bound(b, 1, &scalars[0]);
@@ -75,19 +78,22 @@ static const char *bind(om_gpu_binder *b, bool is_binary, const char *expression
 #undef OM_BINARY
 
 /* Lines with opset 0 are forms of operators above them: they end the table. */
-#define ENTRY(op_type, name, opset)          \
-  {                                          \
-      .domain = "",                          \
-      .type = (opset) > 0 ? #op_type : NULL, \
-      .dtypes = OM_DT(OM_DTYPE_F32),         \
-      .has_exact = true,                     \
-      .primitives = OM_PRIMITIVE_ARITHMETIC, \
-      .bind = bind_##name,                   \
+#define INTEGERS(number) \
+  (OM_GPU_HAS_INTEGERS(number) ? OM_DT(OM_DTYPE_I32) | OM_DT(OM_DTYPE_I64) : 0)
+#define ENTRY(number, op_type, name, opset)             \
+  {                                                     \
+      .domain = "",                                     \
+      .type = (opset) > 0 ? #op_type : NULL,            \
+      .dtypes = OM_DT(OM_DTYPE_F32) | INTEGERS(number), \
+      .has_exact = true,                                \
+      .primitives = OM_PRIMITIVE_ARITHMETIC,            \
+      .bind = bind_##name,                              \
   },
 
 const om_gpu_op om_gpu_ops_elementwise[] = {
-#define OM_UNARY(number, type, name, opset, scalar_count, expression) ENTRY(type, name, opset)
-#define OM_BINARY(number, type, name, opset, expression)              ENTRY(type, name, opset)
+#define OM_UNARY(number, type, name, opset, scalar_count, expression) \
+  ENTRY(number, type, name, opset)
+#define OM_BINARY(number, type, name, opset, expression) ENTRY(number, type, name, opset)
 #include "ops/elementwise.def"
 #undef OM_UNARY
 #undef OM_BINARY

@@ -4,13 +4,15 @@
  * that the kernel reads quads; other operands are read as they lie, by quads where their shapes
  * allow it. Gemm's alpha and C are items of the product's chain.
  *
+ * In fast mode most products by a constant run on matrix hardware instead, where there is one
+ * (om_gpu_matmul_split.c).
+ *
  * Which tile, and whether the depth is cut into chunks, is estimated from the number of
  * workgroups and their steps. It changes no bit of an exact result.
  */
 #include "abi/matmul_params.h"
 #include "abi/matmul_sum_params.h"
-#include "gpu/om_gpu_op.h"
-#include "ops/op_matmul.h"
+#include "gpu/om_gpu_matmul.h"
 
 enum {
   OM_CHAIN_ADD = 64, /* numbers of ops/elementwise.def */
@@ -60,6 +62,7 @@ typedef struct om_matmul_cut {
   uint64_t groups;      /* workgroups */
   uint64_t chunk_count; /* above 1: a second pass adds them */
   uint64_t chunk_depth;
+  uint64_t cost_ns;
 } om_matmul_cut;
 
 static uint64_t tile_groups(const om_matmul *m, size_t tile) {
@@ -81,25 +84,20 @@ static uint64_t cut_cost(const om_matmul_cut *cut) {
 static om_matmul_cut choose_cut(const om_matmul *m, bool is_exact) {
   enum { SECOND_PASS_NS = 3000, MOST_SCRATCH_BYTES = 64 << 20 };
   const uint64_t result_bytes = om_strided_elems(&m->batch) * m->rows * m->cols * sizeof(float);
-  om_matmul_cut best = {.groups = 0};
-  uint64_t best_cost = UINT64_MAX;
+  om_matmul_cut best = {.cost_ns = UINT64_MAX};
   for (size_t tile = 0; tile < OM_COUNT_OF(tiles); ++tile) {
     /* The whole depth first, then halves of it. */
     for (uint64_t terms = m->depth; terms == m->depth || terms >= OM_PRODUCT_GROUP; terms /= 2) {
       om_matmul_cut cut = {.tile = tile, .chunk_depth = m->depth, .chunk_count = 1};
-      uint64_t cost = 0;
       if (terms < m->depth) {
         cut.chunk_depth = is_exact ? OM_PRODUCT_GROUP : om_size_align(terms, OM_PRODUCT_GROUP);
         cut.chunk_count = pieces(m->depth, cut.chunk_depth);
-        cost = SECOND_PASS_NS;
+        cut.cost_ns = SECOND_PASS_NS;
         if (cut.chunk_count * result_bytes > MOST_SCRATCH_BYTES) break;
       }
       cut.groups = tile_groups(m, tile) * cut.chunk_count;
-      cost += cut_cost(&cut);
-      if (cost < best_cost) {
-        best_cost = cost;
-        best = cut;
-      }
+      cut.cost_ns += cut_cost(&cut);
+      if (cut.cost_ns < best.cost_ns) best = cut;
     }
   }
   return best;
@@ -257,6 +255,9 @@ static const char *bind_product(om_gpu_binder *b,
   if (m->rows > INT32_MAX || m->cols > INT32_MAX || m->depth > INT32_MAX ||
       cut.groups > INT32_MAX) {
     return "it has more rows, columns or terms than the kernel counts";
+  }
+  if (om_gpu_takes_split(b, m, cut.cost_ns)) {
+    return om_gpu_bind_split(b, m, is_b_turned, out_dispatch);
   }
   if (!set_batch(m, &params)) return "its batch repeats in more than three runs of axes";
   om_gpu_operand operands[3] = {om_gpu_read(b, 0)};

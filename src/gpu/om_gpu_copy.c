@@ -1,6 +1,7 @@
-/* A copy is turned into words (an element of 8 bytes is an axis of two), then into quads of words
- * where both sides allow it. Where the innermost axis is dense on one side only, tiles go through
- * shared memory (transpose.comp).
+/* A copy is turned into words (an element of 8 bytes is an axis of two; neighbours of elements
+ * smaller than a word are taken four bytes at a time where both sides allow it, else a kernel
+ * gathers the bytes of each word), then into quads of words where both sides allow that. Where the
+ * innermost axis is dense on one side only, tiles go through shared memory (transpose.comp).
  */
 #include "gpu/om_gpu_copy.h"
 
@@ -13,8 +14,12 @@ enum {
   OM_TRANSPOSE_MIN_EXTENT = 8, /* below that most of a tile is idle */
 };
 
+bool om_gpu_is_small(om_dtype dtype) {
+  return om_dtype_bits(dtype) < 32;
+}
+
 uint32_t om_gpu_words(om_dtype dtype) {
-  return (uint32_t)(om_dtype_bits(dtype) / 32);
+  return (uint32_t)(om_dtype_bits(dtype) / (om_gpu_is_small(dtype) ? 8 : 32));
 }
 
 uint64_t om_gpu_tensor_words(const om_tensor *tensor) {
@@ -23,7 +28,7 @@ uint64_t om_gpu_tensor_words(const om_tensor *tensor) {
 
 const char *om_gpu_check_words(om_gpu_binder *b, uint64_t words) {
   if (words <= INT32_MAX) return NULL;
-  return om_gpu_reason(b, "%llu words are more than a kernel counts", (unsigned long long)words);
+  return om_gpu_reason(b, "%llu units are more than a kernel counts", (unsigned long long)words);
 }
 
 bool om_gpu_copy_is_view(const om_strided *copy, uint64_t elems) {
@@ -34,7 +39,7 @@ bool om_gpu_copy_is_view(const om_strided *copy, uint64_t elems) {
          (elems == 1 || (simple.source_strides[0] == 1 && simple.target_strides[0] == 1));
 }
 
-/* Elements of two words become an innermost axis. */
+/* The words (or bytes) of an element become an innermost axis. */
 static void split_words(om_strided *copy, uint32_t words) {
   if (words == 1) return;
   for (uint32_t i = 0; i < copy->rank; ++i) {
@@ -81,6 +86,21 @@ static void swap_axes(om_strided *copy, uint32_t a, uint32_t b) {
   copy->target_strides[b] = axis[2];
 }
 
+/* Orders the axes as a dense target has them; false where it is not dense. */
+static bool sort_axes(om_strided *copy) {
+  int64_t stride = 1;
+  for (uint32_t i = 1; i < copy->rank; ++i) {
+    for (uint32_t k = i; k > 0 && copy->target_strides[k] > copy->target_strides[k - 1]; --k) {
+      swap_axes(copy, k, k - 1);
+    }
+  }
+  for (uint32_t i = copy->rank; i-- > 0;) {
+    if (copy->extents[i] > 1 && copy->target_strides[i] != stride) return false;
+    stride *= copy->extents[i];
+  }
+  return copy->target_offset == 0;
+}
+
 /* Brings the axis that is dense in the source next to the innermost one, which is dense in the
  * target; false where tiles are of no use. */
 static bool takes_tiles(om_strided *copy) {
@@ -116,6 +136,17 @@ static om_copy_params describe(const om_strided *copy) {
   return params;
 }
 
+/* Small elements: a copy of words, or an order in which each word's bytes stand together. */
+static const char *prepare_bytes(om_strided *copy, bool *out_is_bytes) {
+  *out_is_bytes = !takes_quads(copy);
+  if (!*out_is_bytes) {
+    make_quads(copy);
+    om_strided_simplify(copy);
+    return NULL;
+  }
+  return sort_axes(copy) ? NULL : "its elements do not fill whole words";
+}
+
 static uint64_t pieces(int64_t count, int64_t size) {
   return (uint64_t)((count + size - 1) / size);
 }
@@ -134,9 +165,16 @@ const char *om_gpu_bind_copy(om_gpu_binder *b,
   const char *reason = om_gpu_check_words(b, om_strided_elems(&words));
   if (reason) return reason;
 
+  bool is_bytes = false;
+  if (om_gpu_is_small(dtype)) reason = prepare_bytes(&words, &is_bytes);
+  if (reason) return reason;
+
   om_shader shader = OM_SHADER_COPY;
   uint64_t groups = 0;
-  if (takes_quads(&words)) {
+  if (is_bytes) {
+    shader = OM_SHADER_COPY_BYTES;
+    groups = pieces((int64_t)om_strided_elems(&words), 4 * OM_COPY_THREADS);
+  } else if (takes_quads(&words)) {
     shader = OM_SHADER_COPY_VEC4;
     make_quads(&words);
   } else if (takes_tiles(&words)) {

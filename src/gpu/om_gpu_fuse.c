@@ -96,7 +96,7 @@ static bool exists_before(const fusing *f, const om_gpu_operand *operand, uint32
 /* Takes the pair (inner, channels) over where the chain has none yet. */
 static bool agree_on_vectors(growth *g, const om_gpu_chain *other) {
   if (!has_vector(other)) return true;
-  if (!has_vector(&g->chain)) {
+  if (!has_vector(&g->chain) && !g->chain.is_pair_fixed) {
     g->chain.inner = other->inner;
     g->chain.channels = other->channels;
     return true;

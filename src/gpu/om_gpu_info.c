@@ -50,5 +50,6 @@ om_status om_gpu_get_info(const om_session *session, om_gpu_info *out_info, om_e
     return refuse(error, "The session was not made with om_gpu_provider.");
   }
   *out_info = state->info;
+  out_info->cache_file = state->cache.path ? state->cache.path : "";
   return OM_OK;
 }

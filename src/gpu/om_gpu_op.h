@@ -78,6 +78,7 @@ typedef struct om_gpu_chain {
   om_gpu_operand operands[OM_CHAIN_MAX_OPERANDS];
   uint32_t operand_count;
   uint32_t inner, channels; /* of VECTOR operands; one pair for the chain */
+  bool is_pair_fixed;       /* they hold for every VECTOR to come: the kernel knows its channel */
 } om_gpu_chain;
 
 typedef struct om_gpu_dispatch {
@@ -122,6 +123,17 @@ om_gpu_operand om_gpu_made_constant(om_gpu_binder *b,
                                     uint64_t bytes,
                                     om_gpu_fill fill,
                                     const void *arg);
+
+/* Demands that the values of an integer input (int32, int64) are indices: value i lies in
+ * -extents[i mod extent_count] .. extents[...] - 1; or that none of them is 0. A reason, where they
+ * are known and break it. Else whoever has the values checks them at each run: the host before the
+ * upload, or the device, by a dispatch that this appends. A run that breaks a demand fails with
+ * the CPU's error. Call it behind the step's other dispatches: they need not wait for it. */
+const char *om_gpu_demand_indices(om_gpu_binder *b,
+                                  uint32_t input,
+                                  const int64_t *extents,
+                                  uint32_t extent_count);
+const char *om_gpu_demand_divisor(om_gpu_binder *b, uint32_t input);
 
 /* Appends a zeroed dispatch of this kernel; its pointer holds until the next call. NULL on no
  * memory (sticks in status): bind returns om_gpu_no_memory then. */

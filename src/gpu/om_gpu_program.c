@@ -4,7 +4,7 @@
  * scratch block a slot in the arena, and makes the kernels. Nothing is recorded yet: that happens
  * at the region's first run (om_gpu_record.c), when the arena has its size.
  */
-#include "gpu/om_gpu_state.h"
+#include "gpu/om_gpu_cache.h"
 
 /* ---- Launches ---- */
 
@@ -38,9 +38,11 @@ static om_status list_launches(om_ctx *ctx,
   if (!region->launches || !region->reads || !region->writes) return OM_E_OUT_OF_MEMORY;
   region->read_count = source->read_count;
   region->write_count = source->write_count;
+  OM_TRY(om_gpu_demands_list(ctx, plan, source, region));
   for (size_t i = 0; i < source->step_count; ++i) {
     om_gpu_step *step = &plan->steps[source->steps[i]];
-    for (size_t k = 0; k < step->dispatch_count; ++k) {
+    for (uint32_t k = 0; k < step->dispatch_count; ++k) {
+      if (om_gpu_demand_is_for_host(region, source->steps[i], k)) continue;
       region->launches[region->launch_count++] =
           (om_gpu_launch){.dispatch = &step->dispatches[k], .step = source->steps[i]};
     }
@@ -181,6 +183,12 @@ static om_status list_slots(om_ctx *ctx, om_provider_plan *plan, om_gpu_region *
   for (size_t i = 0; i < region->write_count; ++i) {
     use_slot(value_slot(plan, region, region->writes[i]), region->level_count);
   }
+  for (size_t i = 0; i < region->finding_count; ++i) {
+    const om_gpu_finding *finding = &region->findings[i];
+    if (finding->read != OM_GPU_NO_READ) continue;
+    const om_gpu_operand block = {.kind = OM_GPU_SCRATCH, .index = finding->demand->scratch};
+    use_slot(om_gpu_operand_slot(plan, region, finding->step, &block), region->level_count);
+  }
   for (size_t i = 0; i < region->slot_count; ++i) {
     if (region->slots[i].first == UINT32_MAX) region->slots[i].first = 0; /* unused scratch */
   }
@@ -253,6 +261,8 @@ done:
 
 /* ---- Staging and kernels ---- */
 
+/* The regions of a plan share the upload, but keep their results apart: those may be lent until the
+ * session's next run. */
 static om_status place_staging(om_ctx *ctx, om_provider_plan *plan, om_gpu_region *region) {
   region->read_offsets = OM_POOL_NEW(ctx, &plan->pool, uint64_t, region->read_count);
   region->write_offsets = OM_POOL_NEW(ctx, &plan->pool, uint64_t, region->write_count);
@@ -261,9 +271,14 @@ static om_status place_staging(om_ctx *ctx, om_provider_plan *plan, om_gpu_regio
     region->read_offsets[i] = region->upload_bytes;
     region->upload_bytes += om_size_align(value_bytes(plan, region->reads[i]), OM_GPU_ALIGNMENT);
   }
+  if (region > plan->regions) region->readback_bytes = region[-1].readback_bytes;
   for (size_t i = 0; i < region->write_count; ++i) {
     region->write_offsets[i] = region->readback_bytes;
     region->readback_bytes += om_size_align(value_bytes(plan, region->writes[i]), OM_GPU_ALIGNMENT);
+  }
+  for (size_t i = 0; i < region->finding_count; ++i) {
+    region->findings[i].offset = region->readback_bytes;
+    region->readback_bytes += OM_GPU_ALIGNMENT;
   }
   return OM_OK;
 }
@@ -320,7 +335,9 @@ om_status om_gpu_compile(om_ctx *ctx,
     ++plan->region_count;
     OM_TRY(compile_region(ctx, plan, &regions[i], &plan->regions[i], step_is_fused));
   }
+  const uint64_t kernels = plan->session->info.kernels;
   OM_TRY(make_kernels(ctx, plan));
+  if (plan->session->info.kernels != kernels) OM_TRY(om_gpu_cache_keep(ctx, plan->session));
   /* The arena holds the largest region from the start: were it to grow between two regions of a
    * run, the next run would record again what is recorded. */
   for (size_t i = 0; i < region_count; ++i) {

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gpu/om_gpu_cache.h"
 #include "gpu/om_gpu_selftest.h"
 #include "gpu/om_gpu_state.h"
 
@@ -152,6 +153,7 @@ static void close_session(om_ctx *ctx, om_provider_session *session) {
   if (session->device) {
     om_gpu_arena_deinit(ctx, session);
     om_gpu_kernels_deinit(ctx, session);
+    om_gpu_cache_deinit(ctx, session);
     om_gpu_store_deinit(ctx, session, &session->weights);
     session->hal->close(ctx, session->device);
   }
@@ -187,7 +189,11 @@ static om_status open_session(om_ctx *ctx,
   session->info.exact_failures = session->exact_failures;
   OM_GO(om_gpu_store_get(
       ctx, session, &session->weights, zeros, "zeros", sizeof zeros, NULL, NULL, &session->zeros));
-  if (mode == OM_MODE_EXACT) OM_GO(om_gpu_selftest(ctx, session));
+  OM_GO(om_gpu_cache_begin(ctx, session, chosen.cache_folder));
+  if (mode == OM_MODE_EXACT) {
+    OM_GO(om_gpu_selftest(ctx, session));
+    OM_GO(om_gpu_cache_keep(ctx, session));
+  }
   *out_session = session;
   session = NULL; /* the caller owns it now */
 done:
@@ -216,6 +222,7 @@ static void plan_end(om_ctx *ctx, om_provider_plan *plan) {
   for (size_t i = 0; plan->steps && i < plan->view->step_count; ++i) {
     om_delete(ctx, plan->steps[i].dispatches);
     om_delete(ctx, plan->steps[i].scratch_bytes);
+    om_delete(ctx, plan->steps[i].demands);
   }
   om_gpu_store_deinit(ctx, plan->session, &plan->store);
   om_delete(ctx, plan->constants);
@@ -299,13 +306,16 @@ static om_status claim(om_ctx *ctx,
   *b.step = (om_gpu_step){.dispatches = b.step->dispatches, /* a step asked about again */
                           .dispatch_capacity = b.step->dispatch_capacity,
                           .scratch_bytes = b.step->scratch_bytes,
-                          .scratch_capacity = b.step->scratch_capacity};
+                          .scratch_capacity = b.step->scratch_capacity,
+                          .demands = b.step->demands,
+                          .demand_capacity = b.step->demand_capacity};
   *out_reason = check(plan->session, node);
   if (*out_reason) return OM_OK;
   *out_reason = bind(&b, om_gpu_op_find(node->domain, node->type));
   if (*out_reason || b.status != OM_OK) {
     b.step->dispatch_count = 0;
     b.step->scratch_count = 0;
+    b.step->demand_count = 0;
     b.step->is_view = false;
   }
   if (b.status != OM_OK) om_error_prefix(ctx, "Preparing %s '%s': ", node->type, node->name);
@@ -324,6 +334,7 @@ static const om_provider provider = {
     .claim = claim,
     .compile = om_gpu_compile,
     .run = om_gpu_run_region,
+    .lend = om_gpu_lend,
     .plan_end = plan_end,
 };
 

@@ -139,11 +139,12 @@ static om_status begin_piece(om_ctx *ctx, recorder *r) {
   const om_hal *hal = r->plan->session->hal;
   if (r->current) return OM_OK;
   OM_TRY(OM_GROW(ctx, region->recordings, region->recording_count, region->recording_capacity));
-  OM_TRY(hal->recording_begin(ctx,
-                              r->plan->session->device,
-                              region->launch_count + region->read_count + region->write_count,
-                              count_timestamps(r),
-                              &r->current));
+  OM_TRY(hal->recording_begin(
+      ctx,
+      r->plan->session->device,
+      region->launch_count + region->read_count + region->write_count + region->finding_count,
+      count_timestamps(r),
+      &r->current));
   region->recordings[region->recording_count++] = r->current;
   r->flops = 0;
   r->timestamp_count = 0;
@@ -221,6 +222,21 @@ static om_status record_copies(om_ctx *ctx, recorder *r, bool is_upload) {
   return OM_OK;
 }
 
+static om_status record_findings(om_ctx *ctx, recorder *r) {
+  const om_provider_session *session = r->plan->session;
+  for (size_t i = 0; i < r->region->finding_count; ++i) {
+    const om_gpu_finding *finding = &r->region->findings[i];
+    if (finding->read != OM_GPU_NO_READ) continue;
+    const om_gpu_operand operand = {.kind = OM_GPU_SCRATCH, .index = finding->demand->scratch};
+    const om_hal_binding slot = resolve(r, finding->step, &operand);
+    const om_hal_binding staging = {
+        .buffer = session->arena.readback, .offset = finding->offset, .bytes = slot.bytes};
+    OM_TRY(guard(ctx, r, &slot, 1, 0));
+    OM_TRY(session->hal->record_copy(ctx, r->current, &slot, &staging));
+  }
+  return OM_OK;
+}
+
 static om_status record_all(om_ctx *ctx, recorder *r) {
   const om_provider_session *session = r->plan->session;
   OM_TRY(begin_piece(ctx, r));
@@ -242,6 +258,7 @@ static om_status record_all(om_ctx *ctx, recorder *r) {
     OM_TRY(mark_profile(ctx, r));
   }
   OM_TRY(record_copies(ctx, r, false));
+  OM_TRY(record_findings(ctx, r));
   OM_TRY(has_timings(session) ? mark_time(ctx, r) : mark_profile(ctx, r));
   return end_piece(ctx, r);
 }
@@ -310,18 +327,43 @@ static size_t tensor_bytes(const om_provider_plan *plan, uint32_t value) {
   return om_shape_bytes(tensor->dtype, tensor->rank, tensor->dims, &bytes) ? bytes : 0;
 }
 
+/* Transfers are whole words: the rest of a tensor of bytes goes through one. */
+static om_status upload_bytes(
+    om_ctx *ctx, om_provider_session *session, uint64_t offset, const void *data, size_t bytes) {
+  const size_t whole = bytes / 4 * 4;
+  uint32_t rest = 0;
+  if (whole > 0) {
+    OM_TRY(session->hal->upload(ctx, session->device, session->arena.upload, offset, data, whole));
+  }
+  if (whole == bytes) return OM_OK;
+  memcpy(&rest, (const uint8_t *)data + whole, bytes - whole);
+  return session->hal->upload(
+      ctx, session->device, session->arena.upload, offset + whole, &rest, sizeof rest);
+}
+
+static om_status download_bytes(
+    om_ctx *ctx, om_provider_session *session, uint64_t offset, void *data, size_t bytes) {
+  const size_t whole = bytes / 4 * 4;
+  uint32_t rest = 0;
+  if (whole > 0) {
+    OM_TRY(
+        session->hal->download(ctx, session->device, session->arena.readback, offset, data, whole));
+  }
+  if (whole == bytes) return OM_OK;
+  OM_TRY(session->hal->download(
+      ctx, session->device, session->arena.readback, offset + whole, &rest, sizeof rest));
+  memcpy((uint8_t *)data + whole, &rest, bytes - whole);
+  return OM_OK;
+}
+
 static om_status stage_reads(om_ctx *ctx,
                              const om_provider_plan *plan,
                              const om_gpu_region *region,
                              const void *const *reads) {
   om_provider_session *session = plan->session;
   for (size_t i = 0; i < region->read_count; ++i) {
-    OM_TRY(session->hal->upload(ctx,
-                                session->device,
-                                session->arena.upload,
-                                region->read_offsets[i],
-                                reads[i],
-                                tensor_bytes(plan, region->reads[i])));
+    OM_TRY(upload_bytes(
+        ctx, session, region->read_offsets[i], reads[i], tensor_bytes(plan, region->reads[i])));
   }
   return OM_OK;
 }
@@ -332,14 +374,20 @@ static om_status fetch_writes(om_ctx *ctx,
                               void *const *writes) {
   om_provider_session *session = plan->session;
   for (size_t i = 0; i < region->write_count; ++i) {
-    OM_TRY(session->hal->download(ctx,
-                                  session->device,
-                                  session->arena.readback,
-                                  region->write_offsets[i],
-                                  writes[i],
-                                  tensor_bytes(plan, region->writes[i])));
+    if (!writes[i]) continue; /* lent */
+    OM_TRY(download_bytes(
+        ctx, session, region->write_offsets[i], writes[i], tensor_bytes(plan, region->writes[i])));
   }
   return OM_OK;
+}
+
+const void *om_gpu_lend(om_provider_plan *plan, size_t region_index, size_t write) {
+  const om_provider_session *session = plan->session;
+  const om_gpu_region *region = &plan->regions[region_index];
+  const om_hal_buffer *readback = session->arena.readback;
+  if (!session->hal->host_view || !readback) return NULL;
+  const char *bytes = session->hal->host_view(session->device, readback);
+  return bytes ? bytes + region->write_offsets[write] : NULL;
 }
 
 /* The times and counts in the information are a run's: its first region starts them. */
@@ -361,6 +409,7 @@ om_status om_gpu_run_region(om_ctx *ctx,
   uint64_t submit_ns = 0;
   begin_counts(info, region_index);
   uint64_t begin = om_now_ns();
+  OM_TRY(om_gpu_demands_check_reads(ctx, plan, region, reads));
   OM_TRY(om_gpu_arena_fit(ctx, session, region));
   OM_TRY(stage_reads(ctx, plan, region, reads));
   if (region->generation != session->arena.generation || region->recording_count == 0) {
@@ -375,6 +424,7 @@ om_status om_gpu_run_region(om_ctx *ctx,
   uint64_t submitted = om_now_ns();
   OM_TRY(session->hal->wait(ctx, session->device, session->submitted));
   session->waited = session->submitted;
+  OM_TRY(om_gpu_demands_check_findings(ctx, plan, region));
   OM_TRY(fetch_writes(ctx, plan, region, writes));
   OM_TRY(read_times(ctx, session, region));
   if (session->profiles) OM_TRY(om_gpu_profile_log(ctx, plan, region));

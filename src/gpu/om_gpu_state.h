@@ -64,6 +64,15 @@ typedef struct om_gpu_kernels {
   size_t count, capacity;
 } om_gpu_kernels;
 
+/* ---- The file of kernels: om_gpu_cache.c ---- */
+
+typedef struct om_gpu_cache {
+  char *path;          /* owned; NULL: nothing is kept */
+  size_t folder_bytes; /* of the path */
+  size_t kept_bytes;   /* what the device kept when it was last in step with the file */
+  uint64_t file_hash;  /* of the payload this session last read or wrote */
+} om_gpu_cache;
+
 /* ---- The arena: om_gpu_arena.c ---- */
 
 typedef struct om_gpu_arena {
@@ -100,17 +109,34 @@ struct om_provider_session {
   om_gpu_store weights;
   om_gpu_block zeros; /* of weights: what unused bindings get */
   om_gpu_kernels kernels;
+  om_gpu_cache cache;
   om_gpu_arena arena;
   uint64_t submitted; /* number of the last submission */
   uint64_t waited;    /* the last one known to be done */
   om_gpu_info info;
 };
 
+typedef enum om_gpu_demand_kind { /* the numbers are the shader's */
+                                  OM_GPU_DEMAND_INDEX = 0,
+                                  OM_GPU_DEMAND_DIVISOR = 1,
+} om_gpu_demand_kind;
+
+typedef struct om_gpu_demand { /* of a step on the values of an input: om_gpu_demand.c */
+  om_gpu_demand_kind kind;
+  uint32_t value;    /* of view->values */
+  uint32_t dispatch; /* of the step's: the one that looks; not recorded where the host does */
+  uint32_t scratch;  /* of the step's blocks: the finding */
+  uint32_t extent_count;
+  int64_t extents[OM_MAX_RANK]; /* of an INDEX */
+} om_gpu_demand;
+
 typedef struct om_gpu_step {   /* what bind answered */
   om_gpu_dispatch *dispatches; /* owned */
   size_t dispatch_count, dispatch_capacity;
   uint64_t *scratch_bytes; /* owned */
   size_t scratch_count, scratch_capacity;
+  om_gpu_demand *demands; /* owned */
+  size_t demand_count, demand_capacity;
   bool is_view;
 } om_gpu_step;
 
@@ -121,6 +147,15 @@ typedef struct om_gpu_launch { /* a dispatch's place in a region */
   bool is_absorbed; /* its chain moved to an earlier one: records nothing */
 } om_gpu_launch;
 
+#define OM_GPU_NO_READ UINT32_MAX
+
+typedef struct om_gpu_finding { /* who looks at a demand's values in a region */
+  const om_gpu_demand *demand;  /* borrowed from its step */
+  uint32_t step;
+  uint32_t read;   /* of the region's reads: the host; OM_GPU_NO_READ: the device */
+  uint64_t offset; /* into the readback buffer, for the device's */
+} om_gpu_finding;
+
 typedef struct om_gpu_region {
   om_gpu_launch *launches; /* in the plan's pool, as all arrays here */
   size_t launch_count;
@@ -129,6 +164,8 @@ typedef struct om_gpu_region {
   size_t read_count, write_count;
   uint64_t *read_offsets, *write_offsets; /* into the staging buffers */
   uint64_t upload_bytes, readback_bytes;
+  om_gpu_finding *findings;
+  size_t finding_count;
   uint32_t *slot_of_value;      /* by root value; OM_GPU_NO_SLOT: not of this region */
   uint32_t *first_slot_of_step; /* its scratch blocks' */
   om_gpu_slot *slots;
@@ -241,6 +278,25 @@ om_gpu_slot *om_gpu_operand_slot(const om_provider_plan *plan,
                                  uint32_t step,
                                  const om_gpu_operand *operand);
 
+/* ---- om_gpu_demand.c ---- */
+
+/* Lists the demands of the region's steps, once its reads are known. */
+om_status om_gpu_demands_list(om_ctx *ctx,
+                              om_provider_plan *plan,
+                              const om_plan_region *source,
+                              om_gpu_region *region);
+/* True for a dispatch that has nothing to do, as the host does its work. */
+bool om_gpu_demand_is_for_host(const om_gpu_region *region, uint32_t step, uint32_t dispatch);
+/* Looks at what is about to be uploaded. */
+om_status om_gpu_demands_check_reads(om_ctx *ctx,
+                                     const om_provider_plan *plan,
+                                     const om_gpu_region *region,
+                                     const void *const *reads);
+/* Looks at what the device found, after the wait. */
+om_status om_gpu_demands_check_findings(om_ctx *ctx,
+                                        const om_provider_plan *plan,
+                                        const om_gpu_region *region);
+
 /* ---- om_gpu_profile.c ---- */
 
 /* Sorts the launches into levels. */
@@ -261,6 +317,9 @@ om_status om_gpu_run_region(om_ctx *ctx,
                             size_t region_index,
                             const void *const *reads,
                             void *const *writes);
+/* om_provider.lend: the result in the readback staging, where the host reads it in place. */
+const void *om_gpu_lend(om_provider_plan *plan, size_t region_index, size_t write);
+
 /* Waits for what a failed run left on the device: before anything it may use is destroyed. */
 void om_gpu_settle(om_ctx *ctx, om_provider_session *session);
 

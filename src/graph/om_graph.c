@@ -71,6 +71,10 @@ done:
   return st;
 }
 
+void om_graph_constant_copied(const om_graph *graph, const om_tensor *constant) {
+  if (graph->on_copied) graph->on_copied(graph->lender, constant->data, constant->data_bytes);
+}
+
 void om_graph_count_uses(const om_graph *graph, uint32_t *counts) {
   memset(counts, 0, graph->value_count * sizeof *counts);
   for (size_t i = 0; i < graph->node_count; ++i) {

@@ -93,6 +93,10 @@ typedef struct om_graph {
   size_t output_count;
   const om_opset *opsets;
   size_t opset_count;
+  /* Hears that constant data was copied, so that its pages in a mapped file need not stay in
+   * memory. NULL: nobody cares. Any thread. */
+  void (*on_copied)(const void *lender, const void *data, size_t bytes);
+  const void *lender; /* borrowed; outlives the graph */
 } om_graph;
 
 void om_graph_deinit(om_ctx *ctx, om_graph *graph);
@@ -112,6 +116,9 @@ om_status om_graph_add_node(om_ctx *ctx, om_graph *graph, const om_node *node, o
  * the node that reads a missing value, closes a cycle, or writes a value twice. Removes nodes with
  * type NULL (a rewrite's way to delete one). */
 om_status om_graph_finish(om_ctx *ctx, om_graph *graph);
+
+/* Tells the graph's lender that the constant's data was copied. */
+void om_graph_constant_copied(const om_graph *graph, const om_tensor *constant);
 
 /* How often each value is read: by nodes, plus 1 if it is a graph output. `counts` has
  * value_count elements. */

@@ -74,6 +74,19 @@ om_status om_file_map_open(om_ctx *ctx, const char *path, om_file_map *out_map) 
   return st;
 }
 
+void om_file_map_release(const om_file_map *map, const void *data, size_t bytes) {
+  const uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+  const uintptr_t first = (uintptr_t)map->bytes;
+  const uintptr_t begin = (uintptr_t)data;
+  if (!map->is_mapped || begin < first || begin - first > map->byte_count) return;
+  if (bytes > map->byte_count - (begin - first)) return;
+  const uintptr_t whole_begin = (begin + page_bytes - 1) / page_bytes * page_bytes;
+  const uintptr_t whole_end = (begin + bytes) / page_bytes * page_bytes;
+  if (whole_begin >= whole_end) return;
+  /* Only advice: where it is not taken, the pages stay. */
+  (void)madvise((void *)whole_begin, whole_end - whole_begin, MADV_DONTNEED);
+}
+
 void om_file_map_close(om_ctx *ctx, om_file_map *map) {
   if (map->is_mapped) {
     /* munmap takes what mmap gave; the bytes were never written. */

@@ -23,6 +23,10 @@ om_status om_file_map_descriptor(om_ctx *ctx,
                                  const char *name,
                                  om_file_map *out_map);
 
+/* Lets the pages that lie whole inside `data` leave memory, if they belong to the map: a later read
+ * finds them in the file again. Any thread. */
+void om_file_map_release(const om_file_map *map, const void *data, size_t bytes);
+
 void om_file_map_close(om_ctx *ctx, om_file_map *map);
 
 #endif

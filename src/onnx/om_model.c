@@ -248,6 +248,15 @@ typedef struct source {
   om_string bytes;
 } source;
 
+/* om_graph.on_copied of a model that lies in files. */
+static void release_pages(const void *lender, const void *data, size_t bytes) {
+  const om_model *model = lender;
+  om_file_map_release(&model->file, data, bytes);
+  for (size_t i = 0; i < model->external.file_count; ++i) {
+    om_file_map_release(&model->external.files[i].map, data, bytes);
+  }
+}
+
 static om_status read_source(om_ctx *ctx, om_model *model, const source *from) {
   if (!from->path) return read_model(ctx, model, from->bytes);
   OM_TRY(om_file_map_open(ctx, from->path, &model->file));
@@ -255,6 +264,8 @@ static om_status read_source(om_ctx *ctx, om_model *model, const source *from) {
   om_string bytes = {.data = (const char *)model->file.bytes, .bytes = model->file.byte_count};
   om_status st = read_model(ctx, model, bytes);
   if (st != OM_OK) om_error_prefix(ctx, "Model '%s'", from->path);
+  model->graph.on_copied = release_pages;
+  model->graph.lender = model;
   return st;
 }
 

@@ -85,6 +85,9 @@ bool om_conv_fit(const om_conv_params *params,
 static om_status check_kernel(om_ctx *ctx, const om_conv_params *params, const om_tensor *w) {
   char shape[OM_SHAPE_TEXT];
   om_shape_text(shape, sizeof shape, w->rank, w->dims);
+  if (w->dims[0] > INT32_MAX || w->dims[1] > INT32_MAX) {
+    return OM_FAIL(ctx, OM_E_UNSUPPORTED, "The weights %s have 2^31 channels or more.", shape);
+  }
   for (uint32_t i = 2; i < w->rank; ++i) {
     if (w->dims[i] < 1 || w->dims[i] > INT32_MAX) {
       return OM_FAIL(

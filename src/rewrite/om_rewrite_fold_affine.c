@@ -209,6 +209,7 @@ static om_status replace(
   if (f->has_scale) {
     OM_TRY(om_rewriter_add_constant(ctx, rw, conv->name, shape->weights, &data, &inputs[1]));
     scale_weights(shape, f->s, data);
+    om_graph_constant_copied(rw->graph, shape->weights);
   }
   if (has_bias) {
     OM_TRY(om_rewriter_add_constant(ctx, rw, conv->name, &vector, &data, &inputs[2]));

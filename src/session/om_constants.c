@@ -15,6 +15,7 @@ om_status om_constant_align(om_ctx *ctx, om_graph *graph, om_value_id value) {
   if (bytes > 0) memcpy(data, constant->data, bytes);
   copy->data = data;
   copy->data_bytes = bytes;
+  om_graph_constant_copied(graph, constant);
   graph->values[value].constant = copy;
   return OM_OK;
 }

@@ -161,15 +161,34 @@ static om_status run_step(om_ctx *ctx, om_session *session, om_plan *plan, om_st
   return om_call_run(ctx, &step->call);
 }
 
-static om_status run_region(om_ctx *ctx, om_plan *plan, size_t index) {
+/* What goes to the session's own block can stay where the provider has it, if it lends that. */
+static bool can_be_lent(const om_session *session,
+                        const om_plan *plan,
+                        size_t index,
+                        size_t write) {
+  const om_provider *provider = plan->source.provider;
+  const om_tensor *tensor = &plan->tensors[plan->regions[index].writes[write]];
+  return provider->lend && do_overlap(tensor->data, 1, session->block, session->block_bytes) &&
+         provider->lend(plan->provider_plan, index, write) != NULL;
+}
+
+static om_status run_region(om_ctx *ctx, const om_session *session, om_plan *plan, size_t index) {
+  const om_provider *provider = plan->source.provider;
   const om_plan_region *region = &plan->regions[index];
   const void **reads = plan->region_reads[index];
   void **writes = plan->region_writes[index];
   for (size_t i = 0; i < region->read_count; ++i) reads[i] = plan->tensors[region->reads[i]].data;
   for (size_t i = 0; i < region->write_count; ++i) {
     writes[i] = plan->tensors[region->writes[i]].data;
+    if (can_be_lent(session, plan, index, i)) writes[i] = NULL;
   }
-  return plan->source.provider->run(ctx, plan->provider_plan, index, reads, writes);
+  OM_TRY(provider->run(ctx, plan->provider_plan, index, reads, writes));
+  for (size_t i = 0; i < region->write_count; ++i) {
+    if (writes[i]) continue;
+    const void *data = provider->lend(plan->provider_plan, index, i);
+    memcpy(&plan->tensors[region->writes[i]].data, &data, sizeof data);
+  }
+  return OM_OK;
 }
 
 /* ---- Results ---- */
@@ -205,7 +224,7 @@ om_status om_session_run_plan(om_ctx *ctx,
   for (size_t i = 0; i < plan->item_count; ++i) {
     const om_plan_item *item = &plan->items[i];
     if (item->is_region) {
-      OM_TRY(run_region(ctx, plan, item->index));
+      OM_TRY(run_region(ctx, session, plan, item->index));
     } else {
       OM_TRY(run_step(ctx, session, plan, &plan->steps[item->index]));
     }

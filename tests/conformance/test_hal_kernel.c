@@ -81,12 +81,81 @@ static void malformed_kernels_are_refused(void **state) {
   refuse(&shader, OM_E_INTERNAL, "constants");
 }
 
+/* ---- Kernels kept ---- */
+
+static size_t kept_bytes(om_hal_device *device) {
+  size_t bytes = 0;
+  HF_OK(hf.target.hal->cache_save(&hf.ctx, device, NULL, &bytes));
+  return bytes;
+}
+
+/* What one device saved serves another: the same kernel is nothing new there. */
+static void kept_kernels_are_found(void **state) {
+  const om_hal *hal = hf.target.hal;
+  om_hal_device *other = NULL;
+  om_hal_kernel *kernel = NULL;
+  const om_hal_kernel_desc desc = hf_kernel_desc(HF_ADD_SCALAR);
+  (void)state;
+  HF_OK(hal->cache_load(&hf.ctx, hf.device, NULL, 0));
+  const size_t empty = kept_bytes(hf.device);
+  kernel = hf_kernel(HF_ADD_SCALAR);
+  size_t bytes = kept_bytes(hf.device);
+  assert_true(hf.target.computes ? bytes >= empty : bytes > empty); /* a driver may keep none */
+  void *data = malloc(bytes);
+  assert_non_null(data);
+  HF_OK(hal->cache_save(&hf.ctx, hf.device, data, &bytes));
+  hf_free_kernel(kernel);
+
+  HF_OK(hf_open_target(&hf.ctx, &hf.target, &other));
+  assert_memory_equal(hal->cache_id(hf.device), hal->cache_id(other), sizeof *hal->cache_id(other));
+  for (int i = 0; i < 2; ++i) {
+    HF_OK(hal->cache_load(&hf.ctx, other, data, bytes));
+    assert_int_equal(kept_bytes(other), bytes);
+  }
+  HF_OK(hal->kernels_create(&hf.ctx, other, &desc, 1, &kernel));
+  assert_int_equal(kept_bytes(other), bytes);
+  hal->kernel_destroy(&hf.ctx, other, kernel);
+  hal->close(&hf.ctx, other);
+  free(data);
+}
+
+static void saving_needs_a_load_and_room(void **state) {
+  const om_hal *hal = hf.target.hal;
+  const om_hal_kernel_desc desc = hf_kernel_desc(HF_ADD_SCALAR);
+  om_hal_device *device = NULL;
+  om_hal_kernel *kernel = NULL;
+  char room[4];
+  size_t bytes = 0;
+  (void)state;
+  HF_OK(hf_open_target(&hf.ctx, &hf.target, &device));
+  HF_FAILS(hal->cache_save(&hf.ctx, device, NULL, &bytes), OM_E_INTERNAL, "keeps no kernels");
+  HF_OK(hal->cache_load(&hf.ctx, device, NULL, 0));
+  HF_OK(hal->kernels_create(&hf.ctx, device, &desc, 1, &kernel));
+  bytes = sizeof room;
+  HF_FAILS(hal->cache_save(&hf.ctx, device, room, &bytes), OM_E_INTERNAL, "too few");
+  hal->kernel_destroy(&hf.ctx, device, kernel);
+  hal->close(&hf.ctx, device);
+}
+
+/* Whatever is in what is loaded, kernels can be made afterwards. */
+static void junk_is_left_out(void **state) {
+  const om_hal *hal = hf.target.hal;
+  static const char junk[1000] = "not what a save gave";
+  (void)state;
+  HF_OK(hal->cache_load(&hf.ctx, hf.device, junk, sizeof junk));
+  HF_OK(hal->cache_load(&hf.ctx, hf.device, junk, 8));
+  hf_free_kernel(hf_kernel(HF_ADD_SCALAR));
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(many_kernels_at_once),
     cmocka_unit_test(no_kernels),
     cmocka_unit_test(too_much_shared_memory_is_refused),
     cmocka_unit_test(too_many_invocations_are_refused),
     cmocka_unit_test(malformed_kernels_are_refused),
+    cmocka_unit_test(kept_kernels_are_found),
+    cmocka_unit_test(saving_needs_a_load_and_room),
+    cmocka_unit_test(junk_is_left_out),
 };
 
 HF_MAIN(tests, hf_setup, hf_teardown)

@@ -101,6 +101,17 @@ static bool fails(const char *name) {
   FALLIBLE(X, vkCreateSemaphore, CREATE(Semaphore, VkSemaphore), 1)                               \
   FALLIBLE(X, vkCreateDescriptorPool, CREATE(DescriptorPool, VkDescriptorPool), 1)                \
   FALLIBLE(X, vkCreateQueryPool, CREATE(QueryPool, VkQueryPool), 1)                               \
+  FALLIBLE(X, vkCreatePipelineCache, CREATE(PipelineCache, VkPipelineCache), 1)                   \
+  FALLIBLE(X,                                                                                     \
+           vkMergePipelineCaches,                                                                 \
+           (VkDevice a, VkPipelineCache b, uint32_t c, const VkPipelineCache *d),                 \
+           (a, b, c, d),                                                                          \
+           0)                                                                                     \
+  FALLIBLE(X,                                                                                     \
+           vkGetPipelineCacheData,                                                                \
+           (VkDevice a, VkPipelineCache b, size_t *c, void *d),                                   \
+           (a, b, c, d),                                                                          \
+           0)                                                                                     \
   FALLIBLE(X, vkCreateShaderModule, CREATE(ShaderModule, VkShaderModule), 1)                      \
   FALLIBLE(X,                                                                                     \
            vkCreateComputePipelines,                                                              \
@@ -160,6 +171,7 @@ static bool fails(const char *name) {
   FALLIBLE(X, vkDestroySemaphore, DESTROY(VkSemaphore))                                  \
   FALLIBLE(X, vkDestroyDescriptorPool, DESTROY(VkDescriptorPool))                        \
   FALLIBLE(X, vkDestroyQueryPool, DESTROY(VkQueryPool))                                  \
+  FALLIBLE(X, vkDestroyPipelineCache, DESTROY(VkPipelineCache))                          \
   FALLIBLE(X, vkDestroyShaderModule, DESTROY(VkShaderModule))                            \
   FALLIBLE(X, vkDestroyPipeline, DESTROY(VkPipeline))
 
@@ -291,9 +303,19 @@ static om_status submit_and_wait(om_ctx *ctx) {
   return hal->wait(ctx, s.device, number);
 }
 
+/* Begins to keep kernels, and adds what is kept to itself. */
+static om_status load_kept(om_ctx *ctx) {
+  static char data[1 << 16];
+  size_t bytes = sizeof data;
+  OM_TRY(hal->cache_load(ctx, s.device, NULL, 0));
+  OM_TRY(hal->cache_save(ctx, s.device, data, &bytes));
+  return hal->cache_load(ctx, s.device, data, bytes);
+}
+
 static om_status play(om_ctx *ctx) {
   const om_hal_kernel_desc desc = hf_kernel_desc(HF_ADD_SCALAR);
   OM_TRY(open_device(ctx));
+  OM_TRY(load_kept(ctx));
   OM_TRY(hal->kernels_create(ctx, s.device, &desc, 1, &s.kernel));
   OM_TRY(hal->buffer_create(ctx, s.device, OM_HAL_DEVICE, BYTES, &s.a));
   OM_TRY(hal->buffer_create(ctx, s.device, OM_HAL_DEVICE, BYTES, &s.b));

@@ -136,9 +136,11 @@ static uint64_t case_seed(uint64_t seed, const char *name) {
 }
 
 /* Turns the outcome round for a case that expects a failure. */
-static bool has_passed(one_case *c, om_status st) {
+static bool has_passed(one_case *c, const char *backend, om_status st) {
   const char *want = c->test_case->error;
   if (!want) return st == OM_OK;
+  /* The null backend computes nothing: it finds no fault in what a node before made. */
+  if (st == OM_OK && c->test_case->graph && strcmp(backend, "null") == 0) return true;
   if (st == OM_OK) {
     OM_IGNORE(OM_FAIL(
         &c->ctx, OM_E_INTERNAL, "It should have failed with \"%s\".", want)); /* reported below */
@@ -186,7 +188,7 @@ static void run_on_backend(runner *r,
   om_status st =
       om_test_model_init(&c.ctx, suite, test_case, case_seed(r->seed, test_case->name), &c.model);
   if (st == OM_OK)
-    report(r, &c, name, has_passed(&c, backends[backend].test(&c)));
+    report(r, &c, name, has_passed(&c, name, backends[backend].test(&c)));
   else
     report(r, &c, name, false);
   om_test_model_deinit(&c.ctx, &c.model);

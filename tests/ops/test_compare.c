@@ -35,34 +35,47 @@ static const om_op_case compare_cases[] = {
     {.name = "both_ways", .inputs = {"f32 3x1x5 = 1 2 3 4", "f32 4x1 = 2 1 3"}},
     {.name = "scalar", .inputs = {"f32 5x5 = 1 2 3", "f32 scalar = 2"}},
     {.name = "rank_8", .inputs = {"f32 2x1x3x1x2x1x2x1 = 1 2", "f32 2x3x1x2x1x2x1x3 = 2 1 1"}},
-    {.name = "f64", .inputs = {"f64 9 = 1 2 3", "f64 9 = 2"}},
-    {.name = "f16", .inputs = {"f16 200 edges", "f16 200 edges"}},
-    {.name = "bf16", .inputs = {"bf16 9 = 1 2 3", "bf16 9 = 2"}},
+    {.name = "f64", .inputs = {"f64 9 = 1 2 3", "f64 9 = 2"}, .declined = "float64"},
+    {.name = "f16", .inputs = {"f16 200 edges", "f16 200 edges"}, .declined = "float16"},
+    {.name = "bf16", .inputs = {"bf16 9 = 1 2 3", "bf16 9 = 2"}, .declined = "bfloat16"},
     {.name = "i8", .inputs = {"i8 99", "i8 99"}},
-    {.name = "i16", .inputs = {"i16 99", "i16 99"}},
+    {.name = "i16", .inputs = {"i16 99", "i16 99"}, .declined = "int16"},
     {.name = "i32", .inputs = {"i32 99", "i32 99"}},
     {.name = "i64", .inputs = {"i64 99", "i64 99"}},
     {.name = "u8", .inputs = {"u8 99", "u8 99"}},
-    {.name = "u16", .inputs = {"u16 99", "u16 99"}},
-    {.name = "u32", .inputs = {"u32 99", "u32 99"}},
-    {.name = "u64", .inputs = {"u64 99", "u64 99"}},
-    {.name = "empty", .inputs = {"f32 0x3", "f32 3"}},
+    {.name = "u16", .inputs = {"u16 99", "u16 99"}, .declined = "uint16"},
+    {.name = "u32", .inputs = {"u32 99", "u32 99"}, .declined = "uint32"},
+    {.name = "u64", .inputs = {"u64 99", "u64 99"}, .declined = "uint64"},
+    {.name = "empty", .inputs = {"f32 0x3", "f32 3"}, .declined = "empty"},
+    {.name = "i64_edges",
+     .inputs = {"i64 5 = -9223372036854775808 9223372036854775807 4294967296 -1 0",
+                "i64 5x1 = 4294967295 -4294967296 9223372036854775807 0 -2147483648"},
+     .bit_exact = true},
     {.name = "types", .inputs = {"f32 2", "i32 2"}, .error = "int32"},
     {.name = "unfit", .inputs = {"f32 2", "f32 3"}, .error = "do not broadcast"},
 };
 
 static const om_op_case equal_cases[] = {
     {.name = "bool", .inputs = {"b8 4 = 0 1 0 1", "b8 4 = 0 0 1 1"}},
+    {.name = "subnormals",
+     .inputs = {"f32 4 = 1e-40 -1e-40 1e-40 2e-38", "f32 4 = 0 0 -1e-41 0"},
+     .expected = {"1 1 1 0"},
+     .exact_only = true},
+    {.name = "bool_rows", .inputs = {"b8 3x1x7 = 0 1 1", "b8 5x1 = 1 0"}},
     {.name = "large", .inputs = {"i64 1 = 9007199254740993", "i64 1 = 9007199254740993"}},
 };
 
 static const om_op_case logic_cases[] = {
     {.name = "pairs", .inputs = {"b8 4 = 0 1 0 1", "b8 4 = 0 0 1 1"}},
     {.name = "rows", .inputs = {"b8 2x2x5 = 1 1 0", "b8 5 = 1 0 1 0 1"}},
+    {.name = "both_ways", .inputs = {"b8 3x1x5 = 1 1 0 0", "b8 7x1 = 1 0 1 0 1"}},
+    {.name = "constant", .inputs = {"b8 9x7 = 1 1 0 0 1", "b8 scalar const = 1"}},
+    {.name = "rank_8", .inputs = {"b8 2x1x3x1x2x1x2x1 = 1 0 0", "b8 2x3x1x2x1x2x1x3 = 1 0 1 1"}},
 };
 
 static const om_op_case not_cases[] = {
     {.name = "both", .inputs = {"b8 3 = 0 1 0"}, .expected = {"1 0 1"}},
+    {.name = "words", .inputs = {"b8 9 = 0 1"}, .expected = {"1 0"}},
 };
 
 static const om_op_case and_cases[] = {
@@ -97,8 +110,8 @@ static const om_op_case shift_cases[] = {
 
 static const om_op_case nan_cases[] = {
     {.name = "f32", .inputs = {"f32 4 = nan 1 inf -inf"}, .expected = {"1 0 0 0"}},
-    {.name = "f64", .inputs = {"f64 2 = nan 1"}, .expected = {"1 0"}},
-    {.name = "f16", .inputs = {"f16 3 = nan 1 inf"}, .expected = {"1 0 0"}},
+    {.name = "f64", .inputs = {"f64 2 = nan 1"}, .expected = {"1 0"}, .declined = "float64"},
+    {.name = "f16", .inputs = {"f16 3 = nan 1 inf"}, .expected = {"1 0 0"}, .declined = "float16"},
 };
 static const om_op_case inf_cases[] = {
     {.name = "both", .inputs = {"f32 4 = nan 1 inf -inf"}, .expected = {"0 0 1 1"}},
@@ -109,8 +122,13 @@ static const om_op_case inf_cases[] = {
     {.name = "negative",
      .inputs = {"f64 3 = 1 inf -inf"},
      .attrs = "detect_positive=0",
-     .expected = {"0 0 1"}},
-    {.name = "f16", .inputs = {"f16 3 = 1 inf -inf"}, .expected = {"0 1 1"}},
+     .expected = {"0 0 1"},
+     .declined = "float64"},
+    {.name = "negative_f32",
+     .inputs = {"f32 5 = 1 inf -inf nan 0"},
+     .attrs = "detect_positive=0",
+     .expected = {"0 0 1 0 0"}},
+    {.name = "f16", .inputs = {"f16 3 = 1 inf -inf"}, .expected = {"0 1 1"}, .declined = "float16"},
 };
 
 static const om_op_case where_cases[] = {
@@ -128,7 +146,20 @@ static const om_op_case where_cases[] = {
      .expected = {"9007199254740993 3"}},
     {.name = "u8", .inputs = {"b8 2 = 0 1", "u8 2 = 1 2", "u8 2 = 3 4"}, .expected = {"3 2"}},
     {.name = "bool", .inputs = {"b8 2 = 0 1", "b8 1 = 1", "b8 1 = 0"}, .expected = {"0 1"}},
-    {.name = "str", .inputs = {"b8 2 = 0 1", "str 2 = a b", "str 2 = c d"}, .expected = {"c b"}},
+    {.name = "str",
+     .inputs = {"b8 2 = 0 1", "str 2 = a b", "str 2 = c d"},
+     .expected = {"c b"},
+     .declined = "string"},
+    {.name = "three_ways",
+     .inputs = {"b8 2x1x1 = 1 0", "i32 3x1 = 1 2 3", "i32 4 = 4 5 6 7"},
+     .expected = {"1 1 1 1 2 2 2 2 3 3 3 3 4 5 6 7 4 5 6 7 4 5 6 7"}},
+    {.name = "i64_rows",
+     .inputs = {"b8 3x1 = 1 0 1", "i64 1x3 = 1 2 3", "i64 scalar const = -1"},
+     .expected = {"1 2 3 -1 -1 -1 1 2 3"}},
+    {.name = "bool_rows",
+     .inputs = {"b8 3x1 = 1 0 1", "b8 1x3 = 1 0 1", "b8 scalar = 1"},
+     .expected = {"1 0 1 1 1 1 1 0 1"}},
+    {.name = "f64", .inputs = {"b8 2 = 1 0", "f64 2 = 1 2", "f64 2 = 3 4"}, .expected = {"1 4"}},
     {.name = "types", .inputs = {"b8 1", "f32 1", "i32 1"}, .error = "input 2 is int32"},
 };
 
@@ -146,17 +177,41 @@ static const om_op_case mod_cases[] = {
      .inputs = {"i64 5 = 3 1234567890 999999999 1999999993 1500000001", "i64 1 = 13"},
      .expected = {"3 10 11 4 6"}},
     {.name = "lowest", .inputs = {"i32 1 = -2147483648", "i32 1 = -1"}, .expected = {"0"}},
-    {.name = "u32", .inputs = {"u32 2 = 4294967295 7", "u32 1 = 10"}, .expected = {"5 7"}},
-    {.name = "i8", .inputs = {"i8 2 = -128 127", "i8 2 = 7 -7"}, .expected = {"5 -6"}},
+    {.name = "u32",
+     .inputs = {"u32 2 = 4294967295 7", "u32 1 = 10"},
+     .expected = {"5 7"},
+     .declined = "uint32"},
+    {.name = "i8",
+     .inputs = {"i8 2 = -128 127", "i8 2 = 7 -7"},
+     .expected = {"5 -6"},
+     .declined = "int8"},
     {.name = "f32",
      .inputs = {"f32 4 = -4.3 7.2 5 -4.3", "f32 4 = 2.1 -3.4 8 2.1"},
      .attrs = "fmod=1",
      .expected = {"-0.1 0.4 5 -0.1"},
-     .scaled_error = 1e-5},
+     .scaled_error = 1e-5,
+     .declined = "float32"},
     {.name = "f16",
      .inputs = {"f16 2 = -7 7", "f16 1 = 3"},
      .attrs = "fmod=1",
-     .expected = {"-1 1"}},
+     .expected = {"-1 1"},
+     .declined = "float16"},
+    {.name = "wide",
+     .inputs = {"i64 4 = -9223372036854775808 9223372036854775807 -9007199254740993 5",
+                "i64 3x1 = 4294967297 -3 9223372036854775807"},
+     .bit_exact = true},
+    {.name = "fmod_wide",
+     .inputs = {"i64 4 = -9223372036854775808 9223372036854775807 -9007199254740993 5",
+                "i64 3x1 = 4294967297 -3 -9223372036854775808"},
+     .attrs = "fmod=1"},
+    {.name = "by_zero_constant",
+     .inputs = {"i32 2", "i32 2 const = 1 0"},
+     .error = "division by zero",
+     .declined = "its divisor is 0"},
+    {.name = "by_zero_made",
+     .inputs = {"i64 2", "i32 2 = 1 0"},
+     .graph = "t = Cast(x1) to=7; y0 = Mod(x0, t)",
+     .error = "Integer division by zero: element 1 of the divisor is 0."},
     {.name = "by_zero", .inputs = {"i32 2", "i32 2 = 1 0"}, .error = "division by zero"},
 };
 
@@ -184,7 +239,7 @@ static const om_op_case several_cases[] = {
     {.name = "f16", .inputs = {"f16 70", "f16 70", "f16 1"}, .scaled_error = 2e-3},
 };
 
-#define SUITE(type, table, function)                 \
+#define ON_CPU(type, table, function)                \
   {.op_type = (type),                                \
    .cases = (table),                                 \
    .case_count = sizeof(table) / sizeof((table)[0]), \
@@ -192,27 +247,27 @@ static const om_op_case several_cases[] = {
    .declined = "no kernel for this operator"}
 
 static const om_op_suite suites[] = {
-    SUITE("Equal", compare_cases, reference),
-    SUITE("Less", compare_cases, reference),
-    SUITE("Greater", compare_cases, reference),
-    SUITE("LessOrEqual", compare_cases, reference),
-    SUITE("GreaterOrEqual", compare_cases, reference),
-    SUITE("Equal", equal_cases, reference),
-    SUITE("And", logic_cases, reference),
-    SUITE("Or", logic_cases, reference),
-    SUITE("Xor", logic_cases, reference),
-    SUITE("Not", not_cases, NULL),
-    SUITE("BitwiseAnd", and_cases, NULL),
-    SUITE("BitwiseOr", or_cases, NULL),
-    SUITE("BitwiseXor", xor_cases, NULL),
-    SUITE("BitwiseNot", bit_not_cases, NULL),
-    SUITE("BitShift", shift_cases, NULL),
-    SUITE("IsNaN", nan_cases, NULL),
-    SUITE("IsInf", inf_cases, NULL),
-    SUITE("Where", where_cases, NULL),
-    SUITE("Mod", mod_cases, NULL),
-    SUITE("Sum", several_cases, several),
-    SUITE("Mean", several_cases, several),
+    OM_OP_SUITE("Equal", compare_cases, reference),
+    OM_OP_SUITE("Less", compare_cases, reference),
+    OM_OP_SUITE("Greater", compare_cases, reference),
+    OM_OP_SUITE("LessOrEqual", compare_cases, reference),
+    OM_OP_SUITE("GreaterOrEqual", compare_cases, reference),
+    OM_OP_SUITE("Equal", equal_cases, reference),
+    OM_OP_SUITE("And", logic_cases, reference),
+    OM_OP_SUITE("Or", logic_cases, reference),
+    OM_OP_SUITE("Xor", logic_cases, reference),
+    OM_OP_SUITE("Not", not_cases, NULL),
+    ON_CPU("BitwiseAnd", and_cases, NULL),
+    ON_CPU("BitwiseOr", or_cases, NULL),
+    ON_CPU("BitwiseXor", xor_cases, NULL),
+    ON_CPU("BitwiseNot", bit_not_cases, NULL),
+    ON_CPU("BitShift", shift_cases, NULL),
+    OM_OP_SUITE("IsNaN", nan_cases, NULL),
+    OM_OP_SUITE("IsInf", inf_cases, NULL),
+    OM_OP_SUITE("Where", where_cases, NULL),
+    OM_OP_SUITE("Mod", mod_cases, NULL),
+    ON_CPU("Sum", several_cases, several),
+    ON_CPU("Mean", several_cases, several),
 };
 
 OM_OP_TESTS(suites)

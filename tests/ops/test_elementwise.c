@@ -103,8 +103,11 @@ static const om_op_case binary_cases[] = {
 static const om_op_case integer_cases[] = {
     {.name = "i8", .inputs = {"i8 9x5", "i8 5 = 1 -3 2 7 -1"}, .declined = "int8"},
     {.name = "i16", .inputs = {"i16 9", "i16 9 = 1 -3 2"}, .declined = "int16"},
-    {.name = "i32", .inputs = {"i32 9x2", "i32 9x1 = 4 -1 3"}, .declined = "int32"},
-    {.name = "i64", .inputs = {"i64 9", "i64 1 = -2"}, .declined = "int64"},
+    {.name = "i32", .inputs = {"i32 9x2", "i32 9x1 = 4 -1 3"}},
+    {.name = "i32_both_ways", .inputs = {"i32 3x1x5", "i32 7x1"}},
+    {.name = "i64_rank_8", .inputs = {"i64 2x1x3x1x2x1x2x1", "i64 2x3x1x2x1x2x1x3"}},
+    {.name = "i64_constant", .inputs = {"i64 9x7", "i64 7 const = -2 5"}},
+    {.name = "i64", .inputs = {"i64 9", "i64 1 = -2"}},
     {.name = "u8", .inputs = {"u8 4 = 5 6 7 8", "u8 4 = 1 2 3 1"}, .declined = "uint8"},
     {.name = "u32", .inputs = {"u32 4 = 5 6 7 8", "u32 4 = 1 2 3 1"}, .declined = "uint32"},
 };
@@ -164,21 +167,42 @@ static const om_op_case newest_cases[] = {
 static const om_op_case div_cases[] = {
     {.name = "signs",
      .inputs = {"i64 4 = 8 -8 7 -7", "i64 4 = -3 3 -2 2"},
-     .expected = {"-2 -2 -3 -3"},
-     .declined = "int64"},
+     .expected = {"-2 -2 -3 -3"}},
+    {.name = "wide",
+     .inputs = {"i64 4 = -9223372036854775808 9223372036854775807 -9007199254740993 5",
+                "i64 4 = -1 4294967297 3 -9223372036854775808"},
+     .expected = {"-9223372036854775808 2147483647 -3002399751580331 0"}},
     {.name = "lowest",
      .inputs = {"i32 1 = -2147483648", "i32 1 = -1"},
-     .expected = {"-2147483648"},
-     .declined = "int32"},
+     .expected = {"-2147483648"}},
     {.name = "lowest_i8",
      .inputs = {"i8 1 = -128", "i8 1 = -1"},
      .expected = {"-128"},
      .declined = "int8"},
     {.name = "by_zero",
      .inputs = {"i32 3", "i32 3 = 1 0 2"},
-     .error = "division by zero",
-     .declined = "int32"},
-    {.name = "by_zero_of_none", .inputs = {"i32 0", "i32 1 = 0"}, .declined = "int32"},
+     .error = "Integer division by zero: element 1 of the divisor is 0."},
+    {.name = "by_zero_made",
+     .inputs = {"i32 6", "i32 6 = 1 2 3 2 2 0"},
+     .graph = "t = Mul(x1, x1); y0 = Div(x0, t)",
+     .error = "Integer division by zero: element 5 of the divisor is 0."},
+    {.name = "by_zero_of_none", .inputs = {"i32 0", "i32 1 = 0"}, .declined = "empty"},
+};
+
+static const om_op_case wrap_cases[] = {
+    {.name = "i32",
+     .inputs = {"i32 3 = 65537 -2147483648 3", "i32 3 = 65537 -1 -5"},
+     .expected = {"131073 -2147483648 -15"}},
+    {.name = "i64",
+     .inputs = {"i64 3 = 4294967297 9223372036854775807 -3", "i64 3 = 4294967297 2 5000000000"},
+     .expected = {"8589934593 -2 -15000000000"}},
+};
+
+static const om_op_case lowest_cases[] = {
+    {.name = "i32", .inputs = {"i32 2 = -2147483648 -5"}, .expected = {"-2147483648 5"}},
+    {.name = "i64",
+     .inputs = {"i64 2 = -9223372036854775808 -4294967296"},
+     .expected = {"-9223372036854775808 4294967296"}},
 };
 
 static const om_op_case pow_cases[] = {
@@ -253,7 +277,8 @@ static const om_op_case alpha_cases[] = {
 };
 static const om_op_case unsigned_cases[] = {
     {.name = "i8", .inputs = {"i8 20"}, .declined = "int8"},
-    {.name = "i64", .inputs = {"i64 20"}, .declined = "int64"},
+    {.name = "i64", .inputs = {"i64 20"}},
+    {.name = "i32", .inputs = {"i32 5x7"}},
 };
 
 static const om_op_suite suites[] = {
@@ -283,6 +308,9 @@ static const om_op_suite suites[] = {
     OM_OP_SUITE("Min", many_cases, reference),
     OM_OP_SUITE("Max", many_cases, reference),
     OM_OP_SUITE("Div", div_cases, NULL),
+    OM_OP_SUITE("Mul", wrap_cases, NULL),
+    OM_OP_SUITE("Neg", lowest_cases, NULL),
+    OM_OP_SUITE("Abs", lowest_cases, NULL),
     OM_OP_SUITE("Pow", pow_cases, reference),
     OM_OP_SUITE("Clip", clip_cases, reference),
     OM_OP_SUITE("Clip", clip_input_cases, NULL),

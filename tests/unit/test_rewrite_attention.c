@@ -26,8 +26,8 @@ typedef struct form {
   int64_t axis;  /* 0: -1 */
   bool turns_k_twice;
   bool zeroes_nan;
-  bool keeps_result; /* no Transpose behind */
-  bool folds_heads;  /* rank 3: heads are part of the batch */
+  bool keeps_result;   /* no Transpose behind */
+  bool folds_heads;    /* rank 3: heads are part of the batch */
   bool computes_scale; /* from the shape of q */
 } form;
 
@@ -43,26 +43,19 @@ static float weights[3][WIDTH * WIDTH];
 static float masks[ROWS * ROWS];
 
 /* A projection split into heads, and turned by `perm`. */
-static om_value_id make_heads(om_graph_builder *b,
-                              om_value_id x,
-                              int part,
-                              const int64_t *perm,
-                              size_t rank) {
+static om_value_id make_heads(
+    om_graph_builder *b, om_value_id x, int part, const int64_t *perm, size_t rank) {
   static const char *const names[3][4] = {{"wq", "q_product", "q_split", "q"},
                                           {"wk", "k_product", "k_split", "k"},
                                           {"wv", "v_product", "v_split", "v"}};
   static const int64_t split_4[] = {0, 0, HEADS, SIZE}, split_3[] = {ROWS, BATCH * HEADS, SIZE};
   static const char *const shapes[] = {"q_shape", "k_shape", "v_shape"};
   const char *const *name = names[part];
-  om_value_id w = om_build_constant(
-      b, name[0], OM_DTYPE_F32, 2, (int64_t[]){WIDTH, WIDTH}, weights[part]);
+  om_value_id w =
+      om_build_constant(b, name[0], OM_DTYPE_F32, 2, (int64_t[]){WIDTH, WIDTH}, weights[part]);
   om_value_id y = om_build_node(b, "MatMul", name[1], 2, (om_value_id[]){x, w});
-  om_value_id shape = om_build_constant(b,
-                                        shapes[part],
-                                        OM_DTYPE_I64,
-                                        1,
-                                        (int64_t[]){(int64_t)rank},
-                                        rank == 4 ? split_4 : split_3);
+  om_value_id shape = om_build_constant(
+      b, shapes[part], OM_DTYPE_I64, 1, (int64_t[]){(int64_t)rank}, rank == 4 ? split_4 : split_3);
   y = om_build_node(b, "Reshape", name[2], 2, (om_value_id[]){y, shape});
   y = om_build_node(b, "Transpose", name[3], 1, &y);
   om_build_ints(b, "perm", rank, perm);
@@ -121,8 +114,7 @@ static om_model *make_model(const form *f) {
   fill(masks, ROWS * ROWS, 9);
   for (size_t i = 0; f->zeroes_nan && i < ROWS; ++i) masks[i] = -INFINITY;
   om_build_begin(&b, f->opset ? f->opset : 17);
-  om_value_id x =
-      om_build_input(&b, "x", OM_DTYPE_F32, 3, (int64_t[]){BATCH, ROWS, WIDTH}, NULL);
+  om_value_id x = om_build_input(&b, "x", OM_DTYPE_F32, 3, (int64_t[]){BATCH, ROWS, WIDTH}, NULL);
   om_value_id q = make_heads(&b, x, 0, back, rank);
   om_value_id k = make_heads(&b, x, 1, f->turns_k_twice ? back : turned, rank);
   om_value_id v = make_heads(&b, x, 2, back, rank);
@@ -139,8 +131,8 @@ static om_model *make_model(const form *f) {
   p = om_build_node(&b, "Softmax", "p", 1, &p);
   om_build_int(&b, "axis", f->axis ? f->axis : -1);
   if (f->zeroes_nan) p = without_nan(&b, p);
-  om_value_id y = om_build_node(&b, "MatMul", f->keeps_result ? "y" : "values", 2,
-                                (om_value_id[]){p, v});
+  om_value_id y =
+      om_build_node(&b, "MatMul", f->keeps_result ? "y" : "values", 2, (om_value_id[]){p, v});
   if (!f->keeps_result) {
     y = om_build_node(&b, "Transpose", "y", 1, &y);
     om_build_ints(&b, "perm", rank, back);
@@ -233,11 +225,11 @@ static void leaves_what_is_wanted(void **state) {
     om_session *session = make_session(model, OM_MODE_EXACT, wanted[i]);
     const bool is_result = strcmp(wanted[i], "values") == 0;
     assert_string_equal(type_of(session, wanted[i]),
-                        is_result                            ? "Attention"
-                        : strcmp(wanted[i], "product") == 0  ? "MatMul"
-                        : strcmp(wanted[i], "scaled") == 0   ? "Mul"
-                        : strcmp(wanted[i], "masked") == 0   ? "Add"
-                                                             : "Softmax");
+                        is_result                           ? "Attention"
+                        : strcmp(wanted[i], "product") == 0 ? "MatMul"
+                        : strcmp(wanted[i], "scaled") == 0  ? "Mul"
+                        : strcmp(wanted[i], "masked") == 0  ? "Add"
+                                                            : "Softmax");
     assert_string_equal(type_of(session, "y"), "Transpose");
     om_session_destroy(session);
   }

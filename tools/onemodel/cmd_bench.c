@@ -11,9 +11,9 @@
 
 typedef struct figures {
   double create_ms, first_ms;
-  double wall[5], device[5];     /* smallest, 10 %, median, 90 %, largest */
+  double wall[5], device[5]; /* smallest, 10 %, median, 90 %, largest */
   unsigned runs;
-  uint64_t allocations;          /* host and device, after the warm-up */
+  uint64_t allocations; /* host and device, after the warm-up */
 } figures;
 
 static void spread(double *values, unsigned count, double out[5]) {
@@ -29,8 +29,12 @@ static uint64_t allocations_so_far(const opened *it, om_gpu_info *info) {
   return count;
 }
 
-static int measure(const options *o, const opened *it, const tensors *inputs, om_named_tensor *outputs,
-                   size_t output_count, figures *f) {
+static int measure(const options *o,
+                   const opened *it,
+                   const tensors *inputs,
+                   om_named_tensor *outputs,
+                   size_t output_count,
+                   figures *f) {
   om_gpu_info info = {0};
   om_error error;
   double *wall = malloc(o->runs * sizeof *wall), *device = malloc(o->runs * sizeof *device);
@@ -73,39 +77,71 @@ static void print_figures(const opened *it, const figures *f, bool as_json) {
   double rss_mb = (double)usage.ru_maxrss * 1024 / 1e6;
   bool has_device = it->on_gpu && om_gpu_get_info(it->session, &info, &error) == OM_OK;
   if (as_json) {
-    printf("{\"create_ms\": %.3f, \"first_run_ms\": %.3f, \"runs\": %u, \"wall_ms\": {\"min\": %.4f, "
-           "\"p10\": %.4f, \"median\": %.4f, \"p90\": %.4f, \"max\": %.4f}, ",
-           f->create_ms, f->first_ms, f->runs, f->wall[0], f->wall[1], f->wall[2], f->wall[3], f->wall[4]);
+    printf(
+        "{\"create_ms\": %.3f, \"first_run_ms\": %.3f, \"runs\": %u, \"wall_ms\": {\"min\": %.4f, "
+        "\"p10\": %.4f, \"median\": %.4f, \"p90\": %.4f, \"max\": %.4f}, ",
+        f->create_ms,
+        f->first_ms,
+        f->runs,
+        f->wall[0],
+        f->wall[1],
+        f->wall[2],
+        f->wall[3],
+        f->wall[4]);
     printf("\"allocations\": %llu, \"peak_rss_mb\": %.1f, \"session_peak_mb\": %.3f",
-           (unsigned long long)f->allocations, rss_mb, (double)s.host_peak_bytes / 1e6);
+           (unsigned long long)f->allocations,
+           rss_mb,
+           (double)s.host_peak_bytes / 1e6);
     if (has_device) {
       printf(", \"device\": ");
       json_text(stdout, info.device.name);
       printf(", \"driver\": ");
       json_text(stdout, info.device.driver);
-      printf(", \"device_ms\": %.4f, \"host_ms\": %.4f, \"dispatches\": %llu, \"submissions\": %llu, "
-             "\"record_ms\": %.4f, \"submit_ms\": %.4f, \"wait_ms\": %.4f, \"arena_mb\": %.3f, \"weights_mb\": %.3f",
-             f->device[2], f->wall[2] - f->device[2], (unsigned long long)info.dispatches,
-             (unsigned long long)info.submissions, info.record_ms, info.submit_ms, info.wait_ms,
-             (double)info.arena_bytes / 1e6, (double)info.weight_bytes / 1e6);
+      printf(
+          ", \"device_ms\": %.4f, \"host_ms\": %.4f, \"dispatches\": %llu, \"submissions\": %llu, "
+          "\"record_ms\": %.4f, \"submit_ms\": %.4f, \"wait_ms\": %.4f, \"arena_mb\": %.3f, "
+          "\"weights_mb\": %.3f",
+          f->device[2],
+          f->wall[2] - f->device[2],
+          (unsigned long long)info.dispatches,
+          (unsigned long long)info.submissions,
+          info.record_ms,
+          info.submit_ms,
+          info.wait_ms,
+          (double)info.arena_bytes / 1e6,
+          (double)info.weight_bytes / 1e6);
     }
     printf("}\n");
     return;
   }
   printf("session made in %.1f ms, first run %.1f ms\n", f->create_ms, f->first_ms);
-  printf("%u runs: median %.3f ms (10 %% below %.3f, 90 %% below %.3f, least %.3f)\n", f->runs, f->wall[2],
-         f->wall[1], f->wall[3], f->wall[0]);
+  printf("%u runs: median %.3f ms (10 %% below %.3f, 90 %% below %.3f, least %.3f)\n",
+         f->runs,
+         f->wall[2],
+         f->wall[1],
+         f->wall[3],
+         f->wall[0]);
   if (has_device) {
     printf("device %.3f ms, host beside it %.3f ms; %llu dispatches in %llu submission%s on %s\n",
-           f->device[2], f->wall[2] - f->device[2], (unsigned long long)info.dispatches,
-           (unsigned long long)info.submissions, info.submissions == 1 ? "" : "s", info.device.name);
-    printf("the last run: %.3f ms before the submission, %.3f ms submitting, %.3f ms waiting and reading back\n",
-           info.record_ms, info.submit_ms, info.wait_ms);
-    printf("device memory: arena %.2f MB, weights %.2f MB\n", (double)info.arena_bytes / 1e6,
+           f->device[2],
+           f->wall[2] - f->device[2],
+           (unsigned long long)info.dispatches,
+           (unsigned long long)info.submissions,
+           info.submissions == 1 ? "" : "s",
+           info.device.name);
+    printf(
+        "the last run: %.3f ms before the submission, %.3f ms submitting, %.3f ms waiting and "
+        "reading back\n",
+        info.record_ms,
+        info.submit_ms,
+        info.wait_ms);
+    printf("device memory: arena %.2f MB, weights %.2f MB\n",
+           (double)info.arena_bytes / 1e6,
            (double)info.weight_bytes / 1e6);
   }
   printf("allocations after the warm-up: %llu; peak memory of the process %.1f MB\n",
-         (unsigned long long)f->allocations, rss_mb);
+         (unsigned long long)f->allocations,
+         rss_mb);
 }
 
 int command_bench(int argc, char **argv) {

@@ -13,8 +13,8 @@
 #include "values.h"
 
 typedef struct difference {
-  double scaled;           /* 0: equal or nothing to compare; INFINITY: not comparable */
-  size_t different_bits;   /* elements whose bits differ */
+  double scaled;         /* 0: equal or nothing to compare; INFINITY: not comparable */
+  size_t different_bits; /* elements whose bits differ */
   size_t elems;
 } difference;
 
@@ -36,7 +36,8 @@ static difference compare_tensors(const om_tensor *a, const om_tensor *b) {
   }
   for (size_t i = 0; bits >= 8 && i < d.elems; ++i) {
     size_t n = bits / 8;
-    d.different_bits += memcmp((const char *)a->data + i * n, (const char *)b->data + i * n, n) != 0;
+    d.different_bits +=
+        memcmp((const char *)a->data + i * n, (const char *)b->data + i * n, n) != 0;
   }
   for (size_t i = 0; i < d.elems; ++i) {
     double x = value_as_double(a, i), y = value_as_double(b, i);
@@ -56,14 +57,17 @@ static difference compare_tensors(const om_tensor *a, const om_tensor *b) {
 
 typedef struct comparison {
   om_named_tensor *tested, *reference;
-  const char **names;          /* of both */
-  const char **types;          /* of the node that makes the value */
+  const char **names; /* of both */
+  const char **types; /* of the node that makes the value */
   const char **nodes;
   size_t count;
 } comparison;
 
 /* The values to compare: the outputs of every node, or the model's outputs. */
-static bool list_values(const om_model *model, const om_model_info *info, bool by_node, comparison *c) {
+static bool list_values(const om_model *model,
+                        const om_model_info *info,
+                        bool by_node,
+                        comparison *c) {
   size_t capacity = info->output_count + 1;
   for (size_t i = 0; by_node && i < info->node_count; ++i) {
     capacity += om_model_get_node(model, i).output_count;
@@ -91,10 +95,16 @@ static bool list_values(const om_model *model, const om_model_info *info, bool b
   return true;
 }
 
-static int run_session(const options *o, om_model *model, const char *device, const char *mode,
-                       const tensors *inputs, const comparison *c, om_named_tensor *outputs, opened *it) {
-  int code = open_session(o, model, device, mode, false, o->by_node ? c->names : NULL,
-                          o->by_node ? c->count : 0, it);
+static int run_session(const options *o,
+                       om_model *model,
+                       const char *device,
+                       const char *mode,
+                       const tensors *inputs,
+                       const comparison *c,
+                       om_named_tensor *outputs,
+                       opened *it) {
+  int code = open_session(
+      o, model, device, mode, false, o->by_node ? c->names : NULL, o->by_node ? c->count : 0, it);
   if (code != EXIT_DONE) return code;
   progress_begin(it->on_gpu ? "running on the device" : "running on the CPU");
   code = run_once(it->session, inputs, outputs, c->count);
@@ -117,11 +127,18 @@ static int report_differences(const options *o, const comparison *c) {
       json_text(stdout, c->names[i]);
       printf(", \"node\": ");
       json_text(stdout, c->nodes[i]);
-      printf(", \"elements\": %zu, \"different_bits\": %zu, \"scaled_error\": ", d.elems, d.different_bits);
+      printf(", \"elements\": %zu, \"different_bits\": %zu, \"scaled_error\": ",
+             d.elems,
+             d.different_bits);
       isfinite(d.scaled) ? printf("%.9g}", d.scaled) : printf("null}");
     } else if (d.different_bits || !o->by_node) {
-      printf("%-32s %-18s %10zu of %zu elements differ, scaled error %.3g%s\n", c->names[i], c->types[i],
-             d.different_bits, d.elems, d.scaled, is_above ? "  ABOVE" : "");
+      printf("%-32s %-18s %10zu of %zu elements differ, scaled error %.3g%s\n",
+             c->names[i],
+             c->types[i],
+             d.different_bits,
+             d.elems,
+             d.scaled,
+             is_above ? "  ABOVE" : "");
     }
   }
   if (o->as_json) {
@@ -152,7 +169,8 @@ int command_compare(int argc, char **argv) {
     code = run_session(&o, model, o.device, o.mode, &inputs, &c, c.tested, &tested);
   }
   if (code == EXIT_DONE) {
-    code = run_session(&o, model, o.reference_device, o.reference_mode, &inputs, &c, c.reference, &reference);
+    code = run_session(
+        &o, model, o.reference_device, o.reference_mode, &inputs, &c, c.reference, &reference);
   }
   if (code == EXIT_DONE) code = report_differences(&o, &c);
   close_session(&tested);

@@ -15,8 +15,14 @@ int command_devices(int argc, char **argv) {
   for (size_t i = 0; i < shown; ++i) {
     const om_gpu_device *d = &devices[i];
     if (!o.as_json) {
-      printf("gpu:%zu  %s\n       %s, %s, %s, %.1f GiB, UUID %s\n", i, d->name, d->kind, d->backend,
-             d->driver, (double)d->memory_bytes / (1024.0 * 1024 * 1024), d->uuid);
+      printf("gpu:%zu  %s\n       %s, %s, %s, %.1f GiB, UUID %s\n",
+             i,
+             d->name,
+             d->kind,
+             d->backend,
+             d->driver,
+             (double)d->memory_bytes / (1024.0 * 1024 * 1024),
+             d->uuid);
       continue;
     }
     printf("%s{\"index\": %zu, \"name\": ", i ? ", " : "", i);
@@ -27,7 +33,9 @@ int command_devices(int argc, char **argv) {
     json_text(stdout, d->backend);
     printf(", \"driver\": ");
     json_text(stdout, d->driver);
-    printf(", \"memory_bytes\": %llu, \"uuid\": \"%s\"}", (unsigned long long)d->memory_bytes, d->uuid);
+    printf(", \"memory_bytes\": %llu, \"uuid\": \"%s\"}",
+           (unsigned long long)d->memory_bytes,
+           d->uuid);
   }
   if (o.as_json) printf("]\n");
   if (count == 0 && !o.as_json) printf("no GPU: %s\n", error.message);

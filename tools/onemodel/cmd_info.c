@@ -22,7 +22,9 @@ static type_count *histogram(const om_model *model, size_t node_count, size_t *o
   for (size_t i = 0; types && i < node_count; ++i) {
     om_node_info node = om_model_get_node(model, i);
     size_t k = 0;
-    while (k < count && (strcmp(types[k].type, node.op_type) || strcmp(types[k].domain, node.domain))) ++k;
+    while (k < count &&
+           (strcmp(types[k].type, node.op_type) || strcmp(types[k].domain, node.domain)))
+      ++k;
     if (k == count) types[count++] = (type_count){node.domain, node.op_type, 0};
     types[k].count += 1;
   }
@@ -34,7 +36,10 @@ static type_count *histogram(const om_model *model, size_t node_count, size_t *o
 static void print_values(const char *title, const om_value_info *values, size_t count) {
   char shape[512];
   for (size_t i = 0; i < count; ++i) {
-    printf("%-10s %-24s %-9s %s\n", i ? "" : title, values[i].name, om_dtype_name(values[i].dtype),
+    printf("%-10s %-24s %-9s %s\n",
+           i ? "" : title,
+           values[i].name,
+           om_dtype_name(values[i].dtype),
            shape_words(shape, sizeof shape, &values[i]));
   }
 }
@@ -44,17 +49,27 @@ static void print_table(const om_model_info *info, const type_count *types, size
   print_values("outputs", info->outputs, info->output_count);
   for (size_t i = 0; i < info->opset_count; ++i) {
     const char *domain = info->opsets[i].domain;
-    printf("%-10s %s %lld\n", i ? "" : "opsets", *domain ? domain : "ai.onnx",
+    printf("%-10s %s %lld\n",
+           i ? "" : "opsets",
+           *domain ? domain : "ai.onnx",
            (long long)info->opsets[i].version);
   }
   printf("%-10s %zu nodes of %zu types\n", "operators", info->node_count, type_count_);
   for (size_t i = 0; i < type_count_; ++i) {
-    printf("%10s %6zu %s%s%s\n", "", types[i].count, types[i].domain, *types[i].domain ? "." : "",
+    printf("%10s %6zu %s%s%s\n",
+           "",
+           types[i].count,
+           types[i].domain,
+           *types[i].domain ? "." : "",
            types[i].type);
   }
   printf("%-10s %zu, %.2f MB\n", "weights", info->weight_count, (double)info->weight_bytes / 1e6);
-  printf("%-10s %.2f MB, IR version %lld%s%s\n", "file", (double)info->file_bytes / 1e6,
-         (long long)info->ir_version, *info->producer ? ", made by " : "", info->producer);
+  printf("%-10s %.2f MB, IR version %lld%s%s\n",
+         "file",
+         (double)info->file_bytes / 1e6,
+         (long long)info->ir_version,
+         *info->producer ? ", made by " : "",
+         info->producer);
 }
 
 static void json_values(const char *key, const om_value_info *values, size_t count) {
@@ -96,15 +111,20 @@ static void print_json(const om_model_info *info, const type_count *types, size_
   printf("}, \"operators\": {");
   for (size_t i = 0; i < type_count_; ++i) {
     char name[512];
-    snprintf(name, sizeof name, "%s%s%s", types[i].domain, *types[i].domain ? "." : "", types[i].type);
+    snprintf(
+        name, sizeof name, "%s%s%s", types[i].domain, *types[i].domain ? "." : "", types[i].type);
     printf("%s", i ? ", " : "");
     json_text(stdout, name);
     printf(": %zu", types[i].count);
   }
-  printf("}, \"nodes\": %zu, \"weights\": %zu, \"weight_bytes\": %llu, \"file_bytes\": %llu, "
-         "\"ir_version\": %lld, \"producer\": ",
-         info->node_count, info->weight_count, (unsigned long long)info->weight_bytes,
-         (unsigned long long)info->file_bytes, (long long)info->ir_version);
+  printf(
+      "}, \"nodes\": %zu, \"weights\": %zu, \"weight_bytes\": %llu, \"file_bytes\": %llu, "
+      "\"ir_version\": %lld, \"producer\": ",
+      info->node_count,
+      info->weight_count,
+      (unsigned long long)info->weight_bytes,
+      (unsigned long long)info->file_bytes,
+      (long long)info->ir_version);
   json_text(stdout, info->producer);
   printf("}\n");
 }

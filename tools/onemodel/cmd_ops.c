@@ -23,11 +23,25 @@ int command_ops(int argc, char **argv) {
     const char *exact = is_on_gpu && !gpu.has_exact ? " (fast mode only)" : "";
     gpu_count += is_on_gpu;
     if (o.as_markdown) {
-      printf("| %s%s%s | %d | %s%s |\n", op->domain, dot, op->type, (int)op->first_opset, types, exact);
+      printf("| %s%s%s | %d | %s%s |\n",
+             op->domain,
+             dot,
+             op->type,
+             (int)op->first_opset,
+             types,
+             exact);
     } else {
-      printf("%s%s%-*s %3d  %s%s\n", op->domain, dot, 32, op->type, (int)op->first_opset, types, exact);
+      printf("%s%s%-*s %3d  %s%s\n",
+             op->domain,
+             dot,
+             32,
+             op->type,
+             (int)op->first_opset,
+             types,
+             exact);
     }
   }
-  if (!o.as_markdown) printf("%zu operators on the CPU, %zu of them on the GPU\n", cpu_count, gpu_count);
+  if (!o.as_markdown)
+    printf("%zu operators on the CPU, %zu of them on the GPU\n", cpu_count, gpu_count);
   return EXIT_DONE;
 }

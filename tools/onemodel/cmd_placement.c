@@ -12,18 +12,30 @@ static void print_table(const om_diagnostics *d) {
     const om_node_diagnostics *n = &d->nodes[i];
     char region[16] = "-";
     if (n->region != OM_NO_REGION) snprintf(region, sizeof region, "%d", (int)n->region);
-    printf("%-6s %3s %-6s %-22s %-40s %s\n", place_word(n->place), region, n->is_fused ? "fused" : "",
-           n->op_type, n->name, n->reason);
+    printf("%-6s %3s %-6s %-22s %-40s %s\n",
+           place_word(n->place),
+           region,
+           n->is_fused ? "fused" : "",
+           n->op_type,
+           n->name,
+           n->reason);
   }
   for (size_t i = 0; i < d->region_count; ++i) {
     const om_region_diagnostics *r = &d->regions[i];
-    printf("region %zu: %zu operators, %.3f MB up, %.3f MB down", i, r->node_count,
-           (double)r->bytes_up / 1e6, (double)r->bytes_down / 1e6);
+    printf("region %zu: %zu operators, %.3f MB up, %.3f MB down",
+           i,
+           r->node_count,
+           (double)r->bytes_up / 1e6,
+           (double)r->bytes_down / 1e6);
     if (*r->split_by) printf(", ended by %s: %s", r->split_by, r->split_reason);
     printf("\n");
   }
-  printf("%zu on the device in %zu region%s, %zu on the CPU, %zu folded\n", d->nodes_on_device,
-         d->region_count, d->region_count == 1 ? "" : "s", d->nodes_on_cpu, d->nodes_folded);
+  printf("%zu on the device in %zu region%s, %zu on the CPU, %zu folded\n",
+         d->nodes_on_device,
+         d->region_count,
+         d->region_count == 1 ? "" : "s",
+         d->nodes_on_cpu,
+         d->nodes_folded);
 }
 
 static void print_json(const om_diagnostics *d) {
@@ -34,23 +46,30 @@ static void print_json(const om_diagnostics *d) {
     json_text(stdout, n->name);
     printf(", \"type\": ");
     json_text(stdout, n->op_type);
-    printf(", \"place\": \"%s\", \"region\": %d, \"fused\": %s, \"reason\": ", place_word(n->place),
-           (int)n->region, n->is_fused ? "true" : "false");
+    printf(", \"place\": \"%s\", \"region\": %d, \"fused\": %s, \"reason\": ",
+           place_word(n->place),
+           (int)n->region,
+           n->is_fused ? "true" : "false");
     json_text(stdout, n->reason);
     printf("}");
   }
   printf("], \"regions\": [");
   for (size_t i = 0; i < d->region_count; ++i) {
     const om_region_diagnostics *r = &d->regions[i];
-    printf("%s{\"nodes\": %zu, \"bytes_up\": %llu, \"bytes_down\": %llu, \"split_by\": ", i ? ", " : "",
-           r->node_count, (unsigned long long)r->bytes_up, (unsigned long long)r->bytes_down);
+    printf("%s{\"nodes\": %zu, \"bytes_up\": %llu, \"bytes_down\": %llu, \"split_by\": ",
+           i ? ", " : "",
+           r->node_count,
+           (unsigned long long)r->bytes_up,
+           (unsigned long long)r->bytes_down);
     json_text(stdout, r->split_by);
     printf(", \"split_reason\": ");
     json_text(stdout, r->split_reason);
     printf("}");
   }
-  printf("], \"on_device\": %zu, \"on_cpu\": %zu, \"folded\": %zu}\n", d->nodes_on_device,
-         d->nodes_on_cpu, d->nodes_folded);
+  printf("], \"on_device\": %zu, \"on_cpu\": %zu, \"folded\": %zu}\n",
+         d->nodes_on_device,
+         d->nodes_on_cpu,
+         d->nodes_folded);
 }
 
 int command_placement(int argc, char **argv) {

@@ -19,20 +19,20 @@ enum {
   EXIT_DIFFERENT = 3,
   EXIT_UNSUPPORTED = 4,
   EXIT_FILE = 5,
-  MAX_GIVEN = 64,          /* --input and --shape options */
+  MAX_GIVEN = 64, /* --input and --shape options */
 };
 
-typedef struct given {     /* NAME=VALUE */
-  const char *name;        /* not terminated */
+typedef struct given { /* NAME=VALUE */
+  const char *name;    /* not terminated */
   size_t name_bytes;
   const char *value;
 } given;
 
 typedef struct options {
   const char *model;
-  const char *device;      /* cpu, gpu, gpu:N or a part of a name; NULL: the default */
-  const char *mode;        /* fast or exact */
-  const char *reference_device, *reference_mode;   /* of compare */
+  const char *device; /* cpu, gpu, gpu:N or a part of a name; NULL: the default */
+  const char *mode;   /* fast or exact */
+  const char *reference_device, *reference_mode; /* of compare */
   const char *out;
   given inputs[MAX_GIVEN];
   size_t input_count;
@@ -71,11 +71,11 @@ int open_session(const options *o,
                  const char *const *extra_outputs,
                  size_t extra_output_count,
                  opened *out);
-void close_session(opened *it);   /* not the model */
+void close_session(opened *it); /* not the model */
 
 /* The inputs of a run: given files, else random by the seed. */
 typedef struct tensors {
-  om_named_tensor *items;   /* owned, with their data; names are the model's */
+  om_named_tensor *items; /* owned, with their data; names are the model's */
   size_t count;
 } tensors;
 

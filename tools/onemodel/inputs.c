@@ -25,8 +25,8 @@ static int check_names(const given *list, size_t count, const om_model_info *inf
       is_known |= find_given(&list[i], 1, info->inputs[k].name) != NULL;
     }
     if (!is_known) {
-      return report_problem(EXIT_USAGE, "The model has no input '%.*s'.", (int)list[i].name_bytes,
-                            list[i].name);
+      return report_problem(
+          EXIT_USAGE, "The model has no input '%.*s'.", (int)list[i].name_bytes, list[i].name);
     }
   }
   return EXIT_DONE;
@@ -110,21 +110,46 @@ static bool fill_random(om_tensor *t, uint64_t *state) {
     float f = (float)(r >> 40) * (2.0f / 16777216.0f) - 1.0f;
     uint8_t bit = (uint8_t)(r >> 63);
     switch (t->dtype) {
-      case OM_DTYPE_F32: ((float *)t->data)[i] = f; break;
-      case OM_DTYPE_F64: ((double *)t->data)[i] = (double)f; break;
-      case OM_DTYPE_F16: ((uint16_t *)t->data)[i] = om_f16_from_f32(f); break;
-      case OM_DTYPE_BF16: ((uint16_t *)t->data)[i] = om_bf16_from_f32(f); break;
-      case OM_DTYPE_U8: case OM_DTYPE_I8: case OM_DTYPE_BOOL: ((uint8_t *)t->data)[i] = bit; break;
-      case OM_DTYPE_U16: case OM_DTYPE_I16: ((uint16_t *)t->data)[i] = bit; break;
-      case OM_DTYPE_U32: case OM_DTYPE_I32: ((uint32_t *)t->data)[i] = bit; break;
-      case OM_DTYPE_U64: case OM_DTYPE_I64: ((uint64_t *)t->data)[i] = bit; break;
-      default: return false;
+      case OM_DTYPE_F32:
+        ((float *)t->data)[i] = f;
+        break;
+      case OM_DTYPE_F64:
+        ((double *)t->data)[i] = (double)f;
+        break;
+      case OM_DTYPE_F16:
+        ((uint16_t *)t->data)[i] = om_f16_from_f32(f);
+        break;
+      case OM_DTYPE_BF16:
+        ((uint16_t *)t->data)[i] = om_bf16_from_f32(f);
+        break;
+      case OM_DTYPE_U8:
+      case OM_DTYPE_I8:
+      case OM_DTYPE_BOOL:
+        ((uint8_t *)t->data)[i] = bit;
+        break;
+      case OM_DTYPE_U16:
+      case OM_DTYPE_I16:
+        ((uint16_t *)t->data)[i] = bit;
+        break;
+      case OM_DTYPE_U32:
+      case OM_DTYPE_I32:
+        ((uint32_t *)t->data)[i] = bit;
+        break;
+      case OM_DTYPE_U64:
+      case OM_DTYPE_I64:
+        ((uint64_t *)t->data)[i] = bit;
+        break;
+      default:
+        return false;
     }
   }
   return true;
 }
 
-static int make_random(const options *o, const om_value_info *value, uint64_t *state, om_tensor *out) {
+static int make_random(const options *o,
+                       const om_value_info *value,
+                       uint64_t *state,
+                       om_tensor *out) {
   char words[512];
   const given *shape = find_given(o->shapes, o->shape_count, value->name);
   om_tensor t = {.dtype = value->dtype, .rank = value->rank};
@@ -135,11 +160,14 @@ static int make_random(const options *o, const om_value_info *value, uint64_t *s
     }
   } else {
     bool is_known = value->has_rank;
-    if (is_known && t.rank > 0 && t.dims[0] < 0) t.dims[0] = 1;   /* a batch of one */
+    if (is_known && t.rank > 0 && t.dims[0] < 0) t.dims[0] = 1; /* a batch of one */
     for (uint32_t i = 0; i < t.rank; ++i) is_known &= t.dims[i] >= 0;
     if (!is_known) {
-      return report_problem(EXIT_USAGE, "The input '%s' has the shape %s: give it with --shape %s=...",
-                            value->name, shape_words(words, sizeof words, value), value->name);
+      return report_problem(EXIT_USAGE,
+                            "The input '%s' has the shape %s: give it with --shape %s=...",
+                            value->name,
+                            shape_words(words, sizeof words, value),
+                            value->name);
     }
   }
   t = om_tensor_of(t.dtype, t.rank, t.dims, NULL);
@@ -147,11 +175,14 @@ static int make_random(const options *o, const om_value_info *value, uint64_t *s
     return report_problem(EXIT_FAILED, "The input '%s' is too large.", value->name);
   }
   t.data = malloc(t.data_bytes + 1);
-  if (!t.data) return report_problem(EXIT_FAILED, "There is no memory for the input '%s'.", value->name);
+  if (!t.data)
+    return report_problem(EXIT_FAILED, "There is no memory for the input '%s'.", value->name);
   *out = t;
   if (!fill_random(out, state)) {
-    return report_problem(EXIT_UNSUPPORTED, "The input '%s' of type %s cannot be filled at random.",
-                          value->name, om_dtype_name(value->dtype));
+    return report_problem(EXIT_UNSUPPORTED,
+                          "The input '%s' of type %s cannot be filled at random.",
+                          value->name,
+                          om_dtype_name(value->dtype));
   }
   return EXIT_DONE;
 }

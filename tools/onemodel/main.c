@@ -13,7 +13,8 @@ static const struct {
     {"info", command_info, "MODEL [--json]             inputs, outputs, opsets, operators, size"},
     {"run", command_run, "MODEL [--out FILE.npz]      runs once; prints or writes the outputs"},
     {"bench", command_bench, "MODEL [--runs N] [--warmup N] [--json]   time and memory"},
-    {"compare", command_compare,
+    {"compare",
+     command_compare,
      "MODEL [--by-node] [--tolerance T] [--reference-device D] [--reference-mode M]\n"
      "            the device against the CPU's exact mode, or any two"},
     {"placement", command_placement, "MODEL [--json]        where each operator runs, and why"},

@@ -9,10 +9,20 @@ static const struct {
   om_dtype dtype;
   const char *code;
 } codes[] = {
-    {OM_DTYPE_F32, "<f4"}, {OM_DTYPE_F64, "<f8"}, {OM_DTYPE_F16, "<f2"}, {OM_DTYPE_I8, "|i1"},
-    {OM_DTYPE_U8, "|u1"},  {OM_DTYPE_I16, "<i2"}, {OM_DTYPE_U16, "<u2"}, {OM_DTYPE_I32, "<i4"},
-    {OM_DTYPE_U32, "<u4"}, {OM_DTYPE_I64, "<i8"}, {OM_DTYPE_U64, "<u8"}, {OM_DTYPE_BOOL, "|b1"},
-    {OM_DTYPE_C64, "<c8"}, {OM_DTYPE_C128, "<c16"},
+    {OM_DTYPE_F32, "<f4"},
+    {OM_DTYPE_F64, "<f8"},
+    {OM_DTYPE_F16, "<f2"},
+    {OM_DTYPE_I8, "|i1"},
+    {OM_DTYPE_U8, "|u1"},
+    {OM_DTYPE_I16, "<i2"},
+    {OM_DTYPE_U16, "<u2"},
+    {OM_DTYPE_I32, "<i4"},
+    {OM_DTYPE_U32, "<u4"},
+    {OM_DTYPE_I64, "<i8"},
+    {OM_DTYPE_U64, "<u8"},
+    {OM_DTYPE_BOOL, "|b1"},
+    {OM_DTYPE_C64, "<c8"},
+    {OM_DTYPE_C128, "<c16"},
 };
 
 static bool fail(const char **problem, const char *sentence) {
@@ -77,9 +87,11 @@ bool npy_parse(const void *bytes, size_t byte_count, om_tensor *out, const char 
   om_tensor t = {0};
   for (size_t i = 0; descr && i < sizeof codes / sizeof codes[0]; ++i) {
     size_t n = strlen(codes[i].code);
-    if (strncmp(descr + 1, codes[i].code, n) == 0 && descr[n + 1] == *descr) t.dtype = codes[i].dtype;
+    if (strncmp(descr + 1, codes[i].code, n) == 0 && descr[n + 1] == *descr)
+      t.dtype = codes[i].dtype;
   }
-  if (t.dtype == OM_DTYPE_NONE) return fail(problem, "The element type of the .npy file is unknown.");
+  if (t.dtype == OM_DTYPE_NONE)
+    return fail(problem, "The element type of the .npy file is unknown.");
   if (!order || strncmp(order, "False", 5) != 0) {
     return fail(problem, "The .npy file is in Fortran order: save it in C order.");
   }
@@ -107,7 +119,8 @@ static zip_int64_t find_member(zip_t *archive, const char *name, size_t name_byt
   return count == 1 ? 0 : -1;
 }
 
-bool npz_read(const char *path, const char *name, size_t name_bytes, om_tensor *out, const char **problem) {
+bool npz_read(
+    const char *path, const char *name, size_t name_bytes, om_tensor *out, const char **problem) {
   zip_stat_t stat;
   zip_file_t *member = NULL;
   void *bytes = NULL;
@@ -150,7 +163,11 @@ static void *npy_bytes(const om_tensor *t, size_t *out_count) {
   for (uint32_t i = 0; i < t->rank; ++i) {
     used += (size_t)snprintf(shape + used, sizeof shape - used, "%lld, ", (long long)t->dims[i]);
   }
-  int n = snprintf(header, sizeof header - 64, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", code, shape);
+  int n = snprintf(header,
+                   sizeof header - 64,
+                   "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }",
+                   code,
+                   shape);
   if (n < 0) return NULL;
   size_t header_bytes = (size_t)n;
   while ((10 + header_bytes + 1) % 64 != 0) header[header_bytes++] = ' ';

@@ -9,7 +9,8 @@
 bool npy_parse(const void *bytes, size_t byte_count, om_tensor *out, const char **problem);
 
 /* The member `name` (or `name`.npy) of an archive; the only member whatever its name. */
-bool npz_read(const char *path, const char *name, size_t name_bytes, om_tensor *out, const char **problem);
+bool npz_read(
+    const char *path, const char *name, size_t name_bytes, om_tensor *out, const char **problem);
 
 /* Writes an archive with one member a tensor. bfloat16 and 8-bit floats become raw bytes. */
 bool npz_write(const char *path, const om_named_tensor *items, size_t count, const char **problem);

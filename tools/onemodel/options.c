@@ -10,7 +10,7 @@ typedef enum kind { TEXT, COUNT, SEED, NUMBER, FLAG, GIVEN_INPUT, GIVEN_SHAPE } 
 typedef struct option {
   const char *name;
   kind kind;
-  size_t offset;      /* of the field in options */
+  size_t offset; /* of the field in options */
 } option;
 
 #define FIELD(member) offsetof(options, member)
@@ -52,10 +52,16 @@ static bool set_option(const option *it, const char *value, options *o) {
   char *field = (char *)o + it->offset, *end = NULL;
   errno = 0;
   switch (it->kind) {
-    case FLAG: memcpy(field, &(bool){true}, sizeof(bool)); return true;
-    case TEXT: memcpy(field, &value, sizeof value); return true;
-    case GIVEN_INPUT: return add_given(it->name, value, o->inputs, &o->input_count);
-    case GIVEN_SHAPE: return add_given(it->name, value, o->shapes, &o->shape_count);
+    case FLAG:
+      memcpy(field, &(bool){true}, sizeof(bool));
+      return true;
+    case TEXT:
+      memcpy(field, &value, sizeof value);
+      return true;
+    case GIVEN_INPUT:
+      return add_given(it->name, value, o->inputs, &o->input_count);
+    case GIVEN_SHAPE:
+      return add_given(it->name, value, o->shapes, &o->shape_count);
     case COUNT: {
       unsigned long n = strtoul(value, &end, 10);
       if (!*value || *value == '-' || *end || n > 1000000) {

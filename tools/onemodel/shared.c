@@ -34,10 +34,11 @@ int open_model(const options *o, om_model **out_model) {
   return status == OM_OK ? EXIT_DONE : report_error(&error);
 }
 
-/* Warnings and errors go to stderr; the rest is silent. */
+/* Warnings and errors go to stderr, and the lines of a profile where one is asked for. */
 static void write_log(void *user, om_log_level level, const char *message) {
   (void)user;
-  if (level <= OM_LOG_WARNING) fprintf(stderr, "onemodel: %s\n", message);
+  if (level <= OM_LOG_WARNING || getenv("ONEMODEL_GPU_PROFILE"))
+    fprintf(stderr, "onemodel: %s\n", message);
 }
 
 int open_session(const options *o,
@@ -138,7 +139,10 @@ const char *shape_words(char *buffer, size_t bytes, const om_value_info *value) 
     const char *gap = i ? "x" : "";
     int n = value->dims[i] >= 0
                 ? snprintf(buffer + used, bytes - used, "%s%lld", gap, (long long)value->dims[i])
-                : snprintf(buffer + used, bytes - used, "%s%s", gap,
+                : snprintf(buffer + used,
+                           bytes - used,
+                           "%s%s",
+                           gap,
                            value->dim_names[i] ? value->dim_names[i] : "?");
     if (n < 0) break;
     used += (size_t)n;
@@ -165,7 +169,9 @@ static void *show_progress(void *arg) {
   pthread_mutex_lock(&progress.lock);
   while (progress.is_running) {
     if (pthread_cond_timedwait(&progress.end, &progress.lock, &next) == 0) continue;
-    fprintf(stderr, isatty(STDERR_FILENO) ? "\r%s, %.0f s " : "%s, %.0f s\n", progress.what,
+    fprintf(stderr,
+            isatty(STDERR_FILENO) ? "\r%s, %.0f s " : "%s, %.0f s\n",
+            progress.what,
             (now_ms() - start) / 1e3);
     fflush(stderr);
     progress.is_shown = true;

@@ -4,8 +4,8 @@
 
 #include "onemodel/onemodel.h"
 
-bool value_is_integer(om_dtype dtype);   /* bool included */
+bool value_is_integer(om_dtype dtype); /* bool included */
 int64_t value_as_integer(const om_tensor *t, size_t index);
-double value_as_double(const om_tensor *t, size_t index);   /* NaN for types without numbers */
+double value_as_double(const om_tensor *t, size_t index); /* NaN for types without numbers */
 
 #endif

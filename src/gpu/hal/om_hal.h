@@ -89,6 +89,13 @@ typedef struct om_hal_dispatch {
   uint32_t groups[3];                           /* each at least 1 */
 } om_hal_dispatch;
 
+/* What kept kernels depend on: they serve where all of it is equal. No padding: compared as bytes.
+ */
+typedef struct om_hal_cache_id {
+  uint32_t vendor, device, driver_version;
+  uint8_t device_uuid[16], driver_uuid[16], cache_uuid[16];
+} om_hal_cache_id;
+
 struct om_hal {
   const char *name; /* "vulkan"; static */
 
@@ -125,6 +132,10 @@ struct om_hal {
                         void *data,
                         uint64_t bytes);
 
+  /* A READBACK buffer's bytes where they lie, if the host reads them there at the speed of its own
+   * memory; else NULL. The function may be NULL: a browser maps for a moment only. */
+  const void *(*host_view)(const om_hal_device *device, const om_hal_buffer *buffer);
+
   /* Makes `count` kernels, in parallel where the interface can. All or none. A kernel that breaks
    * a limit of the device (shared memory, invocations) is OM_E_UNSUPPORTED, before the driver
    * sees it. */
@@ -134,6 +145,17 @@ struct om_hal {
                               size_t count,
                               om_hal_kernel **out_kernels);
   void (*kernel_destroy)(om_ctx *ctx, om_hal_device *device, om_hal_kernel *kernel);
+
+  /* What the interface may keep of the kernels it makes, for a process to come. All three are NULL
+   * where it keeps nothing. The caller sees to it that what it loads was saved under an equal id.
+   */
+  const om_hal_cache_id *(*cache_id)(const om_hal_device *device);
+  /* Begins to keep what is made from now on, and adds what an earlier save gave (0 bytes: nothing).
+   */
+  om_status (*cache_load)(om_ctx *ctx, om_hal_device *device, const void *data, size_t bytes);
+  /* data NULL: *bytes becomes what there is to save; a new kernel makes it more. Else *bytes is the
+   * room at data, and becomes what was written. */
+  om_status (*cache_save)(om_ctx *ctx, om_hal_device *device, void *data, size_t *bytes);
 
   /* A recording is made once and submitted any number of times, one submission of it at a time.
    * `dispatch_count` and `timestamp_count` bound what will be recorded. */

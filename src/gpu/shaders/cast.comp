@@ -71,12 +71,24 @@ uint half_from_float(float x) {
   return sign | kept;
 }
 
+// The number of the highest bit that is set; v is not 0. (findMSB of a uint changes its type on
+// the way to WGSL.)
+int top_bit(uint v) {
+  int top = 0;
+  if (v >= 0x10000u) { top += 16; v >>= 16; }
+  if (v >= 0x100u) { top += 8; v >>= 8; }
+  if (v >= 0x10u) { top += 4; v >>= 4; }
+  if (v >= 4u) { top += 2; v >>= 2; }
+  if (v >= 2u) top += 1;
+  return top;
+}
+
 // The magnitude rounded to nearest even, with a sign.
 float float_from_whole(whole v) {
   bool is_negative = (v.high & OM_SIGN_BIT) != 0u;
   if (is_negative) v = negate(v);
   if (v.low == 0u && v.high == 0u) return 0.0;
-  int top = v.high != 0u ? 32 + findMSB(v.high) : findMSB(v.low);
+  int top = v.high != 0u ? 32 + top_bit(v.high) : top_bit(v.low);
   // The leading 32 bits, the last of which is set if anything follows.
   uint bits = v.low;
   if (top > 31) {

@@ -127,7 +127,7 @@ void main() {
     uint element = row * P.out_w + out_x;
     uint count = min(4u, P.out_w - out_x);
     for (uint i = 0u; i < count; ++i) {
-      output_data[element + i] = chain_apply(sums.x, element + i);
+      output_data[element + i] = chain_apply_channel(sums.x, element + i, channel);
       sums = sums.yzwx;
     }
   }

@@ -306,7 +306,8 @@ void store(uint slice, uint first_channel, uint first_pixel, uint thread, uint s
 #ifdef SPLIT
       output_data[split * (gl_NumWorkGroups.z / P.splits * P.out_channels * plane) + element] = value;
 #else
-      output_data[element] = chain_apply(value, element);
+      output_data[element] =
+          chain_apply_channel(value, element, slice % P.groups * P.out_channels + channel);
 #endif
     }
   }

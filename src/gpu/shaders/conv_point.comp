@@ -86,6 +86,6 @@ void main() {
   }
   if (own_block == 0u && channel < P.out_channels) {
     uint element = (image * P.out_channels + channel) * P.pixels + pixel;
-    output_data[element] = chain_apply(total, element);
+    output_data[element] = chain_apply_channel(total, element, channel);
   }
 }

@@ -82,7 +82,8 @@ void main() {
   if (thread < P.elems) {
     uvec2 from = uvec2(thread, thread);
     if (is_broadcast != 0u) from = source_elements(thread);
-    output_data[thread] = chain_apply_broadcast(input_data[from.x], thread, from.y);
+    output_data[thread] = 
+        chain_apply_broadcast(input_data[from.x], thread, from.y, chain_vector_element(thread));
   }
 #endif
 }

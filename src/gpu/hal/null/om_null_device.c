@@ -18,15 +18,33 @@ static const om_hal_limits webgpu_limits = {
     .subgroup_size = 1,
 };
 
+/* What desktop GPUs with matrix hardware have. */
+static const om_hal_limits desktop_limits = {
+    .max_binding_bytes = 1024 * 1024 * 1024,
+    .max_buffer_bytes = 1024 * 1024 * 1024,
+    .binding_alignment = 256,
+    .max_shared_bytes = 48 * 1024,
+    .max_invocations = 1024,
+    .max_groups = {65535, 65535, 65535},
+    .subgroup_size = 32,
+};
+
 typedef struct om_null_model {
   const char *name;
+  const om_hal_limits *limits;
   om_hal_features features;
 } om_null_model;
 
-/* The second refuses what a browser does: one buffer read and written by one dispatch. */
+/* The second refuses what a browser does: one buffer read and written by one dispatch. The third
+ * gets the kernels that are not portable. */
 static const om_null_model models[] = {
-    {"null device (WebGPU's default limits)", {.timestamps = true}},
-    {"null device (separate buffers)", {.timestamps = true, .separate_slabs = true}},
+    {"null device (WebGPU's default limits)", &webgpu_limits, {.timestamps = true}},
+    {"null device (separate buffers)",
+     &webgpu_limits,
+     {.timestamps = true, .separate_slabs = true}},
+    {"null device (matrix hardware)",
+     &desktop_limits,
+     {.timestamps = true, .subgroups = true, .storage_16bit = true, .cooperative_matrix = true}},
 };
 
 om_status om_null_list(om_ctx *ctx, om_gpu_device *devices, size_t capacity, size_t *out_count) {
@@ -63,7 +81,7 @@ om_status om_null_open(om_ctx *ctx, size_t index, om_hal_device **out_device) {
                    index,
                    OM_COUNT_OF(models));
   }
-  return om_null_device_open(ctx, &webgpu_limits, &models[index].features, out_device);
+  return om_null_device_open(ctx, models[index].limits, &models[index].features, out_device);
 }
 
 const om_hal_limits *om_null_limits(const om_hal_device *device) {
@@ -154,5 +172,6 @@ void om_null_close(om_ctx *ctx, om_hal_device *hal_device) {
         ctx, device, "The device was closed with %zu %ss left.", leaks[kind], kind_name(kind));
   }
   OM_IGNORE(om_null_device_check(ctx, device)); /* recorded; a close returns nothing */
+  om_delete(ctx, device->kept);
   om_delete(ctx, device);
 }

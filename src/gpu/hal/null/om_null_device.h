@@ -33,9 +33,12 @@ typedef struct om_null_object { /* first member of every object */
 struct om_null_device { /* single; what HAL callers know as om_hal_device */
   om_hal_limits limits;
   om_hal_features features;
-  om_null_object *objects;        /* owned */
-  uint64_t submitted;             /* number of the last submission */
-  uint64_t waited;                /* the highest that was waited for */
+  om_null_object *objects; /* owned */
+  uint64_t submitted;      /* number of the last submission */
+  uint64_t waited;         /* the highest that was waited for */
+  uint64_t *kept;          /* owned; a number for each kernel kept */
+  size_t kept_count, kept_capacity;
+  bool keeps_kernels;
   char violation[OM_MAX_MESSAGE]; /* the first one not reported yet; "": none */
 };
 

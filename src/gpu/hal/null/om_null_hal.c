@@ -76,6 +76,64 @@ static om_status download(om_ctx *ctx,
   return OM_OK;
 }
 
+/* ---- Kernels: what is kept of one is a number ---- */
+
+/* FNV-1a over its name and its constants. */
+static uint64_t kernel_number(const om_hal_kernel_desc *desc) {
+  uint64_t hash = 14695981039346656037u;
+  for (const char *c = desc->shader->name; *c; ++c) hash = (hash ^ (uint8_t)*c) * 1099511628211u;
+  for (uint32_t i = 0; i < desc->shader->constant_count; ++i) {
+    hash = (hash ^ desc->constants[i]) * 1099511628211u;
+  }
+  return hash;
+}
+
+static om_status keep_number(om_ctx *ctx, om_null_device *device, uint64_t number) {
+  for (size_t i = 0; i < device->kept_count; ++i) {
+    if (device->kept[i] == number) return OM_OK;
+  }
+  OM_TRY(OM_GROW(ctx, device->kept, device->kept_count, device->kept_capacity));
+  device->kept[device->kept_count++] = number;
+  return OM_OK;
+}
+
+static const om_hal_cache_id *cache_id(const om_hal_device *device) {
+  static const om_hal_cache_id id = {.driver_version = 1, .cache_uuid = "null"};
+  (void)device;
+  return &id;
+}
+
+static om_status cache_load(om_ctx *ctx,
+                            om_hal_device *hal_device,
+                            const void *data,
+                            size_t bytes) {
+  om_null_device *device = om_null_device_of(hal_device);
+  uint64_t number = 0;
+  OM_TRY(om_null_device_check(ctx, device));
+  if (bytes % sizeof number != 0 || (bytes > 0 && !data)) {
+    return OM_FAIL(ctx, OM_E_INTERNAL, "%zu bytes are not what a save gave.", bytes);
+  }
+  device->keeps_kernels = true;
+  for (size_t at = 0; at < bytes; at += sizeof number) {
+    memcpy(&number, (const char *)data + at, sizeof number);
+    OM_TRY(keep_number(ctx, device, number));
+  }
+  return OM_OK;
+}
+
+static om_status cache_save(om_ctx *ctx, om_hal_device *hal_device, void *data, size_t *bytes) {
+  om_null_device *device = om_null_device_of(hal_device);
+  const size_t needed = device->kept_count * sizeof *device->kept;
+  OM_TRY(om_null_device_check(ctx, device));
+  if (!device->keeps_kernels) return OM_FAIL(ctx, OM_E_INTERNAL, "The device keeps no kernels.");
+  if (data && *bytes < needed) {
+    return OM_FAIL(ctx, OM_E_INTERNAL, "%zu bytes are too few for the kept kernels.", *bytes);
+  }
+  if (data && needed > 0) memcpy(data, device->kept, needed);
+  *bytes = needed;
+  return OM_OK;
+}
+
 static om_status kernels_create(om_ctx *ctx,
                                 om_hal_device *hal_device,
                                 const om_hal_kernel_desc *descs,
@@ -90,6 +148,7 @@ static om_status kernels_create(om_ctx *ctx,
     const om_hal_shader *shader = descs[made].shader;
     om_null_kernel *kernel = NULL;
     OM_GO(om_hal_check_shader(ctx, &device->limits, shader->code_kind, shader));
+    if (device->keeps_kernels) OM_GO(keep_number(ctx, device, kernel_number(&descs[made])));
     OM_GO_NEW(kernel, 1);
     kernel->shader = shader;
     om_null_object_add(device, OM_NULL_KERNEL, &kernel->object);
@@ -121,6 +180,9 @@ const om_hal om_hal_null = {
     .download = download,
     .kernels_create = kernels_create,
     .kernel_destroy = kernel_destroy,
+    .cache_id = cache_id,
+    .cache_load = cache_load,
+    .cache_save = cache_save,
     .recording_begin = om_null_recording_begin,
     .record_dispatch = om_null_record_dispatch,
     .record_copy = om_null_record_copy,

@@ -108,3 +108,12 @@ om_status om_vk_download(om_ctx *ctx,
   om_hal_copy(ctx, data, buffer->mapped + offset, bytes);
   return OM_OK;
 }
+
+const void *om_vk_host_view(const om_hal_device *hal_device, const om_hal_buffer *hal_buffer) {
+  const om_vk_device *device = (const om_vk_device *)hal_device;
+  const om_vk_buffer *buffer = (const om_vk_buffer *)hal_buffer;
+  const VkPhysicalDeviceMemoryProperties *memory = &device->adapter.memory;
+  if (buffer->memory != OM_HAL_READBACK) return NULL;
+  VkMemoryPropertyFlags flags = memory->memoryTypes[buffer->span.block->type].propertyFlags;
+  return (flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT) != 0 ? buffer->mapped : NULL;
+}

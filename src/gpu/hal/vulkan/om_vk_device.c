@@ -94,11 +94,24 @@ static void set_features(om_vk_device *device) {
                    (!varies || can_pin),
       .storage_16bit = has_16bit,
       .cooperative_matrix = a->has_cooperative_matrix && a->matrix_features.cooperativeMatrix &&
-                            has_16bit && a->features12.vulkanMemoryModel,
+                            has_16bit && a->features12.vulkanMemoryModel &&
+                            basic->apiVersion >= VK_API_VERSION_1_3, /* SPIR-V 1.6 */
       .unified_memory = basic->deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ||
                         basic->deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU,
       .hands_over_early = basic->deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU,
   };
+}
+
+static void set_cache_id(om_vk_device *device) {
+  const VkPhysicalDeviceProperties *basic = &device->adapter.properties.properties;
+  const VkPhysicalDeviceVulkan11Properties *properties11 = &device->adapter.properties11;
+  om_hal_cache_id *id = &device->cache_id;
+  id->vendor = basic->vendorID;
+  id->device = basic->deviceID;
+  id->driver_version = basic->driverVersion;
+  memcpy(id->device_uuid, properties11->deviceUUID, sizeof id->device_uuid);
+  memcpy(id->driver_uuid, properties11->driverUUID, sizeof id->driver_uuid);
+  memcpy(id->cache_uuid, basic->pipelineCacheUUID, sizeof id->cache_uuid);
 }
 
 /* The features that kernel variants may use. Bounds checks by the driver are left off: kernels
@@ -260,6 +273,7 @@ om_status om_vk_device_open(om_ctx *ctx,
   OM_GO(choose_adapter(ctx, device, index));
   set_limits(device);
   set_features(device);
+  set_cache_id(device);
   device->staging.is_always = options && options->uses_staging;
   OM_GO(create_handle(ctx, device));
   OM_GO(create_objects(ctx, device));
@@ -279,6 +293,7 @@ static void destroy_objects(om_ctx *ctx, om_vk_device *device) {
   struct VolkDeviceTable *vk = &device->vk;
   (void)vk->vkDeviceWaitIdle(device->handle); /* a lost device is closed all the same */
   om_vk_staging_deinit(ctx, device);
+  vk->vkDestroyPipelineCache(device->handle, device->cache, NULL);
   for (uint32_t i = 1; i <= OM_HAL_MAX_BINDINGS; ++i) {
     vk->vkDestroyPipelineLayout(device->handle, device->layouts[i].pipeline, NULL);
     vk->vkDestroyDescriptorSetLayout(device->handle, device->layouts[i].set, NULL);

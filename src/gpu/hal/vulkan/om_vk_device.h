@@ -20,6 +20,7 @@ struct om_vk_device {      /* single; what HAL callers know as om_hal_device */
   om_vk_adapter adapter;
   om_hal_limits limits;
   om_hal_features features;
+  om_hal_cache_id cache_id;
   VkDevice handle;
   struct VolkDeviceTable vk;
   VkQueue queue;
@@ -30,6 +31,7 @@ struct om_vk_device {      /* single; what HAL callers know as om_hal_device */
   bool is_lost;         /* sticks: only closing helps */
   bool pins_subgroups;  /* sizes vary: kernels ask for limits.subgroup_size */
   om_vk_layout layouts[OM_HAL_MAX_BINDINGS + 1]; /* by binding count; 0 is not used */
+  VkPipelineCache cache;                         /* om_vk_cache.c; may be NULL */
   om_vk_block *blocks;                           /* owned; all device memory */
   om_vk_staging staging;
 };

@@ -1,5 +1,6 @@
 /* The Vulkan backend's table. */
 #include "gpu/hal/vulkan/om_vk_buffer.h"
+#include "gpu/hal/vulkan/om_vk_cache.h"
 #include "gpu/hal/vulkan/om_vk_device.h"
 #include "gpu/hal/vulkan/om_vk_kernel.h"
 #include "gpu/hal/vulkan/om_vk_queue.h"
@@ -16,8 +17,12 @@ const om_hal om_hal_vulkan = {
     .buffer_destroy = om_vk_buffer_destroy,
     .upload = om_vk_upload,
     .download = om_vk_download,
+    .host_view = om_vk_host_view,
     .kernels_create = om_vk_kernels_create,
     .kernel_destroy = om_vk_kernel_destroy,
+    .cache_id = om_vk_cache_id,
+    .cache_load = om_vk_cache_load,
+    .cache_save = om_vk_cache_save,
     .recording_begin = om_vk_recording_begin,
     .record_dispatch = om_vk_record_dispatch,
     .record_copy = om_vk_record_copy,

@@ -55,7 +55,7 @@ static VkResult create_pipeline(const om_vk_device *device,
       .layout = device->layouts[shader->binding_count].pipeline,
   };
   return device->vk.vkCreateComputePipelines(
-      device->handle, VK_NULL_HANDLE, 1, &info, NULL, out_pipeline);
+      device->handle, device->cache, 1, &info, NULL, out_pipeline);
 }
 
 static VkResult create_kernel(const om_vk_device *device,

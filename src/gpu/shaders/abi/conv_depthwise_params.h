@@ -9,14 +9,14 @@ OM_UINT(in_h)
 OM_UINT(in_w)
 OM_UINT(out_h)
 OM_UINT(out_w)
-OM_UINT(out_channels)              /* of all groups */
-OM_UINT(multiplier)                /* results of one input channel */
+OM_UINT(out_channels) /* of all groups */
+OM_UINT(multiplier)   /* results of one input channel */
 OM_UINT(pad_h)
 OM_UINT(pad_w)
 OM_UINT(dilation_h)
 OM_UINT(dilation_w)
-OM_UINT(row_quads)                 /* pieces of 4 results in a row */
-OM_UINT(quads)                     /* of all rows, channels and images */
+OM_UINT(row_quads) /* pieces of 4 results in a row */
+OM_UINT(quads)     /* of all rows, channels and images */
 OM_PARAMS_END(conv_depthwise)
 
 #endif

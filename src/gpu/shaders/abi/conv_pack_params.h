@@ -5,10 +5,10 @@
 #include "abi/om_params.h"
 
 OM_PARAMS_BEGIN(conv_pack)
-OM_UINT(out_channels)              /* of one group */
-OM_UINT(columns)                   /* packed channels of one group: a multiple of 4 */
-OM_UINT(rows)                      /* terms of one group */
-OM_UINT(elems)                     /* of the packed weights */
+OM_UINT(out_channels) /* of one group */
+OM_UINT(columns)      /* packed channels of one group: a multiple of 4 */
+OM_UINT(rows)         /* terms of one group */
+OM_UINT(elems)        /* of the packed weights */
 OM_PARAMS_END(conv_pack)
 
 #endif

@@ -5,8 +5,8 @@
 #include "abi/om_params.h"
 
 OM_PARAMS_BEGIN(conv_sum)
-OM_UINT(elems)                     /* of the result */
-OM_UINT(splits)                    /* sums of each, `elems` apart */
+OM_UINT(elems)  /* of the result */
+OM_UINT(splits) /* sums of each, `elems` apart */
 OM_PARAMS_END(conv_sum)
 
 #endif

@@ -5,8 +5,8 @@
 #include "abi/om_params.h"
 
 OM_PARAMS_BEGIN(gather_rows)
-OM_UINT(words)                     /* of the result */
-OM_UINT(row_words)                 /* behind the axis; quads in _vec4 */
+OM_UINT(words)                     /* of the result; bytes in _bytes */
+OM_UINT(row_words)                 /* behind the axis; quads in _vec4, bytes in _bytes */
 OM_UINT(index_count)
 OM_UINT(extent)                    /* of the axis */
 OM_PARAMS_END(gather_rows)

@@ -17,10 +17,10 @@ OM_UINT(dilation_h)
 OM_UINT(dilation_w)
 OM_UINT(pad_h)
 OM_UINT(pad_w)
-OM_UINT(counted_h)                 /* a mean counts taps below this position from the padded edge */
-OM_UINT(counted_w)                 /* 0: it counts the taps inside the input */
-OM_UINT(elems)                     /* of the result */
-OM_FLOAT(start)                    /* of a sum: 0; of a maximum: -infinity */
+OM_UINT(counted_h) /* a mean counts taps below this position from the padded edge */
+OM_UINT(counted_w) /* 0: it counts the taps inside the input */
+OM_UINT(elems)     /* of the result */
+OM_FLOAT(start)    /* of a sum: 0; of a maximum: -infinity */
 OM_PARAMS_END(pool_window)
 
 #endif

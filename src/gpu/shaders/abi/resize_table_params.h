@@ -9,8 +9,8 @@ OM_UINT(in_h)
 OM_UINT(in_w)
 OM_UINT(out_h)
 OM_UINT(out_w)
-OM_UINT(elems)                     /* of the result */
-OM_FLOAT(outside)                  /* the value of results outside the region */
+OM_UINT(elems)    /* of the result */
+OM_FLOAT(outside) /* the value of results outside the region */
 OM_PARAMS_END(resize_table)
 
 #endif

@@ -70,7 +70,8 @@ float chain_operate(uint op, float x, float y, float p, float q) {
   return result;
 }
 
-float chain_step(uint item, float value, float saved, uint element, uint broadcast_element) {
+float chain_step(uint item, float value, float saved, uint element, uint broadcast_element,
+                 uint vector_element) {
   uint source = (item >> 8u) & 15u;
   uint first_scalar = (item >> 16u) & 7u;
   float p = chain_scalar(first_scalar);
@@ -82,7 +83,7 @@ float chain_step(uint item, float value, float saved, uint element, uint broadca
     other = p;
   } else if (source != CHAIN_SAVED) {
     uint index = element;
-    if (source == CHAIN_VECTOR) index = (element / P.chain_inner) % P.chain_channels;
+    if (source == CHAIN_VECTOR) index = vector_element;
     if (source == CHAIN_BROADCAST) index = broadcast_element;
     if (((item >> 12u) & 3u) == 0u) {
       other = chain_operand_0[index];
@@ -102,12 +103,13 @@ float chain_step(uint item, float value, float saved, uint element, uint broadca
     if ((item & 255u) == CHAIN_SAVE) {                                   \
       saved = value;                                                     \
     } else {                                                             \
-      value = chain_step(item, value, saved, element, broadcast_element); \
+      value =                                                            \
+          chain_step(item, value, saved, element, broadcast_element, vector_element); \
     }                                                                    \
   }
 
-// The elementwise kernel's form: its first item may read at an index of its own.
-float chain_apply_broadcast(float first, uint element, uint broadcast_element) {
+// All of it: the elements from which TENSOR, BROADCAST and VECTOR operands are read.
+float chain_apply_broadcast(float first, uint element, uint broadcast_element, uint vector_element) {
   float value = first;
   float saved = 0.0;
   uint item = 0u;
@@ -122,8 +124,18 @@ float chain_apply_broadcast(float first, uint element, uint broadcast_element) {
   return value;
 }
 
+uint chain_vector_element(uint element) {
+  return (element / P.chain_inner) % P.chain_channels;
+}
+
 float chain_apply(float value, uint element) {
-  return chain_apply_broadcast(value, element, element);
+  return chain_apply_broadcast(value, element, element, chain_vector_element(element));
+}
+
+// For a kernel that knows its channel and whose binder sets the chain's inner, channels and
+// is_pair_fixed: two divisions less for each element.
+float chain_apply_channel(float value, uint element, uint channel) {
+  return chain_apply_broadcast(value, element, element, channel);
 }
 
 #endif

@@ -1,0 +1,19 @@
+/* Matrix products on matrix hardware, for the binders of products. */
+#ifndef OM_GPU_MATMUL_H
+#define OM_GPU_MATMUL_H
+
+#include "gpu/om_gpu_op.h"
+#include "ops/op_matmul.h"
+
+/* Whether the product runs on matrix hardware: fast mode, a device that has it, a constant b of
+ * one matrix, a's rows in quads, and an estimate below the portable kernels'. */
+bool om_gpu_takes_split(const om_gpu_binder *b, const om_matmul *m, uint64_t portable_ns);
+
+/* Binds such a product; om_gpu_no_memory or NULL. is_turned: b is [cols, depth].
+ * *out_dispatch is the one that makes the result, with an empty chain. */
+const char *om_gpu_bind_split(om_gpu_binder *b,
+                              const om_matmul *m,
+                              bool is_turned,
+                              om_gpu_dispatch **out_dispatch);
+
+#endif
