@@ -236,6 +236,21 @@ static const om_op_case special_cases[] = {
      .expected = {"nan"}},
 };
 
+/* The parts, which a rewrite joins: on the device as on the CPU. */
+static const om_op_case part_cases[] = {
+    {.name = "heads",
+     .inputs = {"f32 2x9x3x32", "f32 2x11x3x32", "f32 2x11x3x32", "f32 2x1x1x11"},
+     .graph = "q = Transpose(x0) perm=0,2,1,3; k = Transpose(x1) perm=0,2,3,1; "
+              "v = Transpose(x2) perm=0,2,1,3; s = MatMul(q, k); m = Add(s, x3); "
+              "p = Softmax(m) axis=-1; r = MatMul(p, v); y0 = Transpose(r) perm=0,2,1,3",
+     .shapes = {"2x9x3x32"}},
+    {.name = "scaled",
+     .inputs = {"f32 1x2x40x16", "f32 1x2x40x16", "f32 1x2x40x16", "f32 scalar const = 0.5"},
+     .graph = "q = Mul(x0, x3); t = Transpose(x1) perm=0,1,3,2; k = Mul(t, x3); "
+              "s = MatMul(q, k); p = Softmax(s) axis=3; y0 = MatMul(p, x2)",
+     .shapes = {"1x2x40x16"}},
+};
+
 static const om_op_suite suites[] = {
     {.op_type = "Attention",
      .domain = "onemodel",
@@ -246,6 +261,7 @@ static const om_op_suite suites[] = {
      .domain = "onemodel",
      .cases = special_cases,
      .case_count = sizeof special_cases / sizeof special_cases[0]},
+    OM_OP_SUITE("Softmax", part_cases, NULL),
 };
 
 OM_OP_TESTS(suites)

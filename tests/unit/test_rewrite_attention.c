@@ -159,7 +159,7 @@ static const char *type_of(om_session *session, const char *node) {
   assert_int_equal(om_session_diagnose(session, NULL, 0, &d, &error), OM_OK);
   for (size_t i = 0; i < d->node_count; ++i) {
     if (strcmp(d->nodes[i].name, node) != 0) continue;
-    return d->nodes[i].place == OM_PLACE_FOLDED ? NULL : d->nodes[i].type;
+    return d->nodes[i].place == OM_PLACE_FOLDED ? NULL : d->nodes[i].op_type;
   }
   fail_msg("the diagnostics lack %s", node);
   return NULL;

@@ -399,7 +399,7 @@ void attend(place p, uint group) {
   vec4 result[PER * PIECES];
   // The lowest number, so that a difference of infinities cannot arise from what is masked out.
   [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
-    best[i] = -3.402823466e38;
+    best[i] = om_float(0xff7fffffu);
     sum[i] = 0.0;
   }
   [[unroll]] for (uint i = 0u; i < uint(PER * PIECES); ++i) result[i] = vec4(0.0);
