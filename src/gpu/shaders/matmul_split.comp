@@ -138,7 +138,7 @@ void main() {
   uint begin = slice * uint(STEP);
   vec4 a_next[2u * A_FETCHES];
   uvec4 b_next[B_FETCHES];
-  // No branches here: a load would be waited for before the next. Rows, columns and terms past the
+  // No branches, so that the loads go out together. Rows, columns and terms past the
   // end repeat the last; no result shows them, and b's terms there are zero.
 #define FETCH(from)                                                                      \
   [[unroll]] for (uint i = 0u; i < A_FETCHES; ++i) {                                     \
