@@ -33,7 +33,7 @@ static om_status read_options(om_ctx *ctx, const void *options, om_gpu_options *
 /* Rewrites that join what a model keeps apart; the others stay, since exact mode's bits rest on
  * some of them. */
 static bool wants_rewrite(const void *options, const char *name) {
-  static const char *const joining[] = {"fused_attention"};
+  static const char *const joining[] = {"fused_attention", "packed_projections"};
   om_gpu_options own = OM_GPU_OPTIONS_INIT;
   const om_gpu_options *given = options;
   bool joins = false;

@@ -8,6 +8,7 @@ static const om_rewrite *const table[] = {
     &om_rewrite_hardswish_from_parts,
     &om_rewrite_layernorm_from_parts,
     &om_rewrite_attention,
+    &om_rewrite_packed_projections,
 };
 
 const om_rewrite *om_rewrite_get(size_t index) {

@@ -121,5 +121,6 @@ extern const om_rewrite om_rewrite_drop_identity;
 extern const om_rewrite om_rewrite_fold_affine;
 extern const om_rewrite om_rewrite_hardswish_from_parts;
 extern const om_rewrite om_rewrite_layernorm_from_parts;
+extern const om_rewrite om_rewrite_packed_projections;
 
 #endif

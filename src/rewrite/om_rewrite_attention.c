@@ -11,7 +11,7 @@
  * The operator is for float32, and for operands of rank 2 and more: where neither the file nor the
  * nodes around tell so much, nothing is done.
  */
-#include "rewrite/om_rewrite.h"
+#include "rewrite/om_rewrite_facts.h"
 
 enum {
   MOST_STEPS = 8,  /* that a question about a value goes back */
@@ -32,6 +32,7 @@ typedef struct match {
   bool divides;
   bool zeroes_nan;
   om_node_id product, softmax, last; /* last: the MatMul with V */
+  const om_value_fact *facts;        /* borrowed */
 } match;
 
 static const om_node *maker(const om_rewriter *rw, om_value_id value, const char *type) {
@@ -55,99 +56,6 @@ static bool is_one_of(const om_node *node, const char *const *types, size_t coun
 }
 
 /* ---- What is known of a value ---- */
-
-static const char *const pointwise[] = {
-    "Add", "Sub", "Mul", "Div", "Sqrt", "Pow", "Cast", "Erf", "Tanh", "Relu", "Neg", "Where"};
-
-static uint32_t rank_of(const om_rewriter *rw, om_value_id value, uint32_t steps);
-
-static uint32_t largest_rank(const om_rewriter *rw, const om_node *node, uint32_t steps) {
-  uint32_t best = 0;
-  for (uint32_t i = 0; i < node->input_count; ++i) {
-    uint32_t rank = rank_of(rw, node->inputs[i], steps);
-    if (rank == OM_RANK_UNKNOWN) return OM_RANK_UNKNOWN;
-    if (rank > best) best = rank;
-  }
-  return best;
-}
-
-static uint32_t unsqueezed_rank(const om_rewriter *rw, const om_node *node, uint32_t steps) {
-  const om_attr *axes = om_node_attr(node, "axes");
-  const om_tensor *list = node->input_count > 1 ? om_rewriter_constant(rw, node->inputs[1]) : NULL;
-  const uint32_t rank = rank_of(rw, node->inputs[0], steps);
-  size_t count = axes && axes->kind == OM_ATTR_INTS ? axes->count : 0;
-  if (list) count = om_tensor_elems(list);
-  return rank == OM_RANK_UNKNOWN || count == 0 || count > OM_MAX_RANK ? OM_RANK_UNKNOWN
-                                                                      : rank + (uint32_t)count;
-}
-
-/* Of a list: a constant, or one that Concat makes of constants and single elements. */
-static uint32_t list_count(const om_rewriter *rw, om_value_id value) {
-  const om_tensor *constant = om_rewriter_constant(rw, value);
-  const om_node *concat = maker(rw, value, "Concat");
-  size_t count = 0;
-  if (constant) return constant->rank == 1 ? (uint32_t)om_tensor_elems(constant) : OM_RANK_UNKNOWN;
-  if (!concat) return OM_RANK_UNKNOWN;
-  for (uint32_t i = 0; i < concat->input_count; ++i) {
-    const om_tensor *part = om_rewriter_constant(rw, concat->inputs[i]);
-    const om_node *unsqueeze = maker(rw, concat->inputs[i], "Unsqueeze");
-    if (!part && (!unsqueeze || unsqueezed_rank(rw, unsqueeze, MOST_STEPS) != 1)) {
-      return OM_RANK_UNKNOWN;
-    }
-    count += part ? om_tensor_elems(part) : 1;
-  }
-  return count <= OM_MAX_RANK ? (uint32_t)count : OM_RANK_UNKNOWN;
-}
-
-/* OM_RANK_UNKNOWN where nothing tells. */
-static uint32_t rank_of(const om_rewriter *rw, om_value_id value, uint32_t steps) {
-  if (value == OM_NO_VALUE) return OM_RANK_UNKNOWN;
-  const om_value *v = &rw->graph->values[value];
-  const om_node *node = any_maker(rw, value);
-  if (v->constant) return v->constant->rank;
-  if (v->has_rank) return v->rank;
-  if (!node || steps == 0) return OM_RANK_UNKNOWN;
-  if (is_one_of(node, pointwise, OM_COUNT_OF(pointwise))) return largest_rank(rw, node, steps - 1);
-  if (strcmp(node->type, "Transpose") == 0) {
-    const om_attr *perm = om_node_attr(node, "perm");
-    if (perm && perm->kind == OM_ATTR_INTS && perm->count > 0) return (uint32_t)perm->count;
-    return rank_of(rw, node->inputs[0], steps - 1);
-  }
-  if (strcmp(node->type, "Unsqueeze") == 0) return unsqueezed_rank(rw, node, steps - 1);
-  if (strcmp(node->type, "Gather") == 0 && maker(rw, node->inputs[0], "Shape")) {
-    return rank_of(rw, node->inputs[1], steps - 1);
-  }
-  if (strcmp(node->type, "Reshape") == 0 && node->input_count == 2) {
-    return list_count(rw, node->inputs[1]);
-  }
-  return OM_RANK_UNKNOWN;
-}
-
-/* OM_DTYPE_NONE where nothing tells. Float operators have one type for all operands. */
-static om_dtype dtype_of(const om_rewriter *rw, om_value_id value, uint32_t steps) {
-  static const char *const same[] = {"Add",
-                                     "Sub",
-                                     "Mul",
-                                     "Div",
-                                     "MatMul",
-                                     "Gemm",
-                                     "Transpose",
-                                     "Reshape",
-                                     "LayerNormalization",
-                                     "Softmax"};
-  if (value == OM_NO_VALUE) return OM_DTYPE_NONE;
-  const om_value *v = &rw->graph->values[value];
-  const om_node *node = any_maker(rw, value);
-  if (v->constant) return v->constant->dtype;
-  if (v->dtype != OM_DTYPE_NONE || !node || steps == 0) return v->dtype;
-  if (!is_one_of(node, same, OM_COUNT_OF(same))) return OM_DTYPE_NONE;
-  const bool has_list = strcmp(node->type, "Reshape") == 0; /* its input 1 is of int64 */
-  for (uint32_t i = 0; i < node->input_count && !(has_list && i > 0); ++i) {
-    om_dtype dtype = dtype_of(rw, node->inputs[i], steps - 1);
-    if (dtype != OM_DTYPE_NONE) return dtype;
-  }
-  return OM_DTYPE_NONE;
-}
 
 static bool is_single(const om_tensor *tensor) {
   return tensor && om_tensor_elems(tensor) == 1 && tensor->rank <= 1;
@@ -294,32 +202,32 @@ static const om_node *match_scores(const om_rewriter *rw, om_value_id value, mat
   return NULL;
 }
 
-static uint32_t operand_rank(const om_rewriter *rw, const operand *x) {
-  return x->rank != 0 ? x->rank : rank_of(rw, x->value, MOST_STEPS);
+static uint32_t operand_rank(const match *m, const operand *x) {
+  return x->rank != 0 ? x->rank : m->facts[x->value].rank;
 }
 
 /* The Softmax goes along the last axis of the scores. */
 static om_status is_last_axis(om_ctx *ctx, const om_rewriter *rw, const match *m, bool *out_is) {
   const om_node *softmax = &rw->graph->nodes[m->softmax];
   int64_t axis = -1;
-  uint32_t rank = operand_rank(rw, &m->q);
-  uint32_t other = operand_rank(rw, &m->k);
+  uint32_t rank = operand_rank(m, &m->q);
+  uint32_t other = operand_rank(m, &m->k);
   OM_TRY(om_node_attr_int(ctx, softmax, "axis", softmax->opset < 13 ? 1 : -1, &axis));
   if (other > rank) rank = other;
   *out_is = axis == -1;
   if (m->mask != OM_NO_VALUE) {
-    other = rank_of(rw, m->mask, MOST_STEPS);
+    other = m->facts[m->mask].rank;
     if (other > rank) rank = other; /* an unknown one is larger than any axis */
   }
   if (axis >= 0 && axis + 1 == (int64_t)rank) *out_is = true;
   return OM_OK;
 }
 
-static bool is_float32(const om_rewriter *rw, const match *m) {
+static bool is_float32(const match *m) {
   const om_value_id values[] = {m->q.value, m->k.value, m->v.value, m->mask};
   for (size_t i = 0; i < OM_COUNT_OF(values); ++i) {
-    om_dtype dtype = dtype_of(rw, values[i], MOST_STEPS);
-    if (dtype != OM_DTYPE_NONE) return dtype == OM_DTYPE_F32;
+    if (values[i] == OM_NO_VALUE || m->facts[values[i]].dtype == OM_DTYPE_NONE) continue;
+    return m->facts[values[i]].dtype == OM_DTYPE_F32;
   }
   return false;
 }
@@ -335,10 +243,10 @@ static om_status find(om_ctx *ctx, const om_rewriter *rw, match *m, bool *out_fi
   OM_TRY(match_operand(ctx, rw, last->inputs[1], false, &m->v));
   const operand *const operands[] = {&m->q, &m->k, &m->v};
   for (size_t i = 0; i < OM_COUNT_OF(operands); ++i) {
-    const uint32_t rank = operand_rank(rw, operands[i]);
+    const uint32_t rank = operand_rank(m, operands[i]);
     if (rank == OM_RANK_UNKNOWN || rank < 2) return OM_OK;
   }
-  if (!is_float32(rw, m)) return OM_OK;
+  if (!is_float32(m)) return OM_OK;
   return is_last_axis(ctx, rw, m, out_fits);
 }
 
@@ -428,15 +336,20 @@ static om_status replace(om_ctx *ctx, om_rewriter *rw, const match *m) {
 }
 
 static om_status apply(om_ctx *ctx, om_rewriter *rw) {
+  om_status st = OM_OK;
+  om_value_fact *facts = NULL; /* scratch */
+  OM_GO(om_value_facts_create(ctx, rw, &facts));
   for (om_node_id id = 0; id < rw->graph->node_count; ++id) {
     const om_node *node = &rw->graph->nodes[id];
-    match m = {.last = id};
+    match m = {.last = id, .facts = facts};
     bool does_fit = false;
     if (!node->type || node->domain[0] != '\0' || strcmp(node->type, "MatMul") != 0) continue;
-    OM_TRY(find(ctx, rw, &m, &does_fit));
-    if (does_fit) OM_TRY(replace(ctx, rw, &m));
+    OM_GO(find(ctx, rw, &m, &does_fit));
+    if (does_fit) OM_GO(replace(ctx, rw, &m));
   }
-  return OM_OK;
+done:
+  om_delete(ctx, facts);
+  return st;
 }
 
 const om_rewrite om_rewrite_attention = {

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "harness/om_graph_builder.h"
+#include "onemodel/gpu.h"
 #include "rewrite/om_rewrite.h"
 
 enum { BATCH = 2, ROWS = 5, HEADS = 3, SIZE = 4, WIDTH = HEADS * SIZE };
@@ -248,11 +249,51 @@ static void leaves_a_softmax_over_another_axis(void **state) {
   }
 }
 
+/* On the device the projections are one product, unless the options keep things apart. */
+static void packs_projections_for_the_device(void **state) {
+  static const struct {
+    bool no_fusion, no_fused_attention;
+    const char *y, *product;
+  } cases[] = {
+      {false, false, "Attention", NULL},
+      {true, false, "Transpose", "MatMul"},
+      {false, true, "Transpose", "MatMul"},
+  };
+  static const form bert = {"bert", .scale = SCORES_DIV, .mask = MASK_OF_KEYS};
+  om_model *model = make_model(&bert);
+  (void)state;
+  for (size_t i = 0; i < OM_COUNT_OF(cases); ++i) {
+    om_error error;
+    om_session *session = NULL;
+    om_gpu_options gpu = OM_GPU_OPTIONS_INIT;
+    om_session_options options = OM_SESSION_OPTIONS_INIT;
+    gpu.backend = "null";
+    gpu.no_fusion = cases[i].no_fusion;
+    gpu.no_fused_attention = cases[i].no_fused_attention;
+    options.provider = om_gpu_provider();
+    options.provider_options = &gpu;
+    options.require_gpu = true;
+    if (om_session_create(model, &options, &session, &error) != OM_OK) {
+      fail_msg("%s", error.message);
+    }
+    const char *product = type_of(session, "q_product");
+    assert_string_equal(type_of(session, "y"), cases[i].y);
+    if (cases[i].product) assert_string_equal(product, cases[i].product);
+    if (!cases[i].product) {
+      assert_null(product);
+      assert_string_equal(type_of(session, "y.projections"), "MatMul");
+    }
+    om_session_destroy(session);
+  }
+  om_model_destroy(model);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(merges_what_exporters_write),
       cmocka_unit_test(leaves_what_is_wanted),
       cmocka_unit_test(leaves_a_softmax_over_another_axis),
+      cmocka_unit_test(packs_projections_for_the_device),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
