@@ -1,7 +1,11 @@
 # Every tests/<folder>/test_*.c is a program of its own, labelled with its folder. Tests see the
 # library's insides.
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
+if(NOT CMOCKA_FOUND)
+  message(STATUS "cmocka is not here: no tests (scripts/setup test installs it)")
+  return()
+endif()
 file(GLOB harness_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/harness/*.c)
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*/test_*.c)
 if(harness_sources)

@@ -47,7 +47,7 @@ static bool wants_rewrite(const void *options, const char *name) {
 
 static bool is_index(const char *text, size_t *out_index) {
   char *end = NULL;
-  if (text[0] < '0' || text[0] > '9') return false;
+  if (text[0] < '0' || text[0] > '9' || strlen(text) > 9) return false; /* not a UUID of digits */
   unsigned long long index = strtoull(text, &end, 10);
   *out_index = (size_t)index;
   return *end == '\0';
@@ -84,9 +84,9 @@ static bool find_device(const om_gpu_device *devices,
                         size_t *out_index) {
   size_t index = 0;
   if (!wanted || !*wanted) wanted = "0";
-  if (is_index(wanted, &index) && index < count) {
+  if (is_index(wanted, &index)) {
     *out_index = index;
-    return true;
+    return index < count;
   }
   for (size_t i = 0; i < count; ++i) {
     if (!is_uuid(devices[i].uuid, wanted) && !contains(devices[i].name, wanted)) continue;
@@ -184,8 +184,11 @@ static om_status open_session(om_ctx *ctx,
   session->submission_flops =
       chosen.submission_flops != 0 ? chosen.submission_flops : default_submission_flops;
   OM_GO(open_device(ctx, session, &chosen));
+  session->features.cooperative_matrix &= chosen.matrix_hardware;
   if (is_set("ONEMODEL_GPU_SEPARATE_SLABS")) session->features.separate_slabs = true;
-  session->profiles = is_set("ONEMODEL_GPU_PROFILE") && session->features.timestamps;
+  session->logs_profiles = is_set("ONEMODEL_GPU_PROFILE");
+  session->profiles =
+      (session->logs_profiles || chosen.profile_steps) && session->features.timestamps;
   session->info.exact_failures = session->exact_failures;
   OM_GO(om_gpu_store_get(
       ctx, session, &session->weights, zeros, "zeros", sizeof zeros, NULL, NULL, &session->zeros));
@@ -216,6 +219,7 @@ static const char *check(om_provider_session *session, const om_node *node) {
 
 static void plan_end(om_ctx *ctx, om_provider_plan *plan) {
   if (!plan) return;
+  if (plan->session->profiled == plan) plan->session->profiled = NULL;
   for (size_t i = 0; i < plan->region_count; ++i) {
     om_gpu_region_deinit(ctx, plan->session, &plan->regions[i]);
   }

@@ -186,7 +186,7 @@ static void test_what_is_no_file_is_left(void **state) {
 }
 
 static void test_a_folder_that_cannot_be_made(void **state) {
-  char below[200];
+  char below[256];
   (void)state;
   write_file("", 0);
   snprintf(below, sizeof below, "%s/deeper", file_path());

@@ -89,6 +89,7 @@ static void test_infinities_are_low_parts(void **state) {
 static void expect_kernels(
     om_mode mode, const int64_t a[2], int64_t cols, size_t launches, const char *first) {
   om_gpu_options options = OM_GPU_OPTIONS_INIT;
+  options.matrix_hardware = true;
   const int64_t b[2] = {a[1], cols};
   options.backend = "null";
   options.device = "matrix hardware";
@@ -127,6 +128,7 @@ static void test_others_stay_portable(void **state) {
 static void test_a_run(void **state) {
   static float x[128 * 768], y[128 * 768];
   om_gpu_options options = OM_GPU_OPTIONS_INIT;
+  options.matrix_hardware = true;
   (void)state;
   options.backend = "null";
   options.device = "matrix hardware";

@@ -42,7 +42,7 @@ typedef struct options {
   uint64_t seed;
   unsigned runs, warmup;
   double tolerance;
-  bool require_gpu, as_json, by_node, as_markdown, no_fusion;
+  bool require_gpu, as_json, by_node, as_markdown, no_fusion, matrix_hardware, profiles;
 } options;
 
 /* Fills *out from the arguments after the subcommand; on a mistake says so and returns false. */
@@ -94,6 +94,8 @@ void progress_end(void);
 
 double now_ms(void);
 int compare_doubles(const void *a, const void *b);
+
+bool has_suffix(const char *text, const char *suffix);
 
 /* A JSON string, quoted and escaped. */
 void json_text(FILE *out, const char *text);

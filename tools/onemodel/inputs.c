@@ -57,11 +57,6 @@ static bool read_proto(const char *path, om_tensor *out, const char **problem) {
   return ok;
 }
 
-static bool has_suffix(const char *text, const char *suffix) {
-  size_t n = strlen(text), m = strlen(suffix);
-  return n >= m && strcmp(text + n - m, suffix) == 0;
-}
-
 static int read_input(const given *from, om_tensor *out) {
   const char *problem = NULL;
   void *bytes = NULL;

@@ -11,14 +11,19 @@ static const struct {
 } subcommands[] = {
     {"devices", command_devices, "[--json]                lists the GPUs"},
     {"info", command_info, "MODEL [--json]             inputs, outputs, opsets, operators, size"},
-    {"run", command_run, "MODEL [--out FILE.npz]      runs once; prints or writes the outputs"},
-    {"bench", command_bench, "MODEL [--runs N] [--warmup N] [--json]   time and memory"},
+    {"run",
+     command_run,
+     "MODEL [--out FILE.npz] [--json]   runs once; prints or writes the outputs"},
+    {"bench",
+     command_bench,
+     "MODEL [--runs N] [--warmup N] [--profile] [--json]\n"
+     "            time and memory; with --profile device time by operator and by node"},
     {"compare",
      command_compare,
      "MODEL [--by-node] [--tolerance T] [--reference-device D] [--reference-mode M]\n"
      "            the device against the CPU's exact mode, or any two"},
     {"placement", command_placement, "MODEL [--json]        where each operator runs, and why"},
-    {"ops", command_ops, "[--markdown]               the operators of this build"},
+    {"ops", command_ops, "[--json | --markdown]      the operators of this build"},
 };
 
 static const char common[] =
@@ -28,6 +33,7 @@ static const char common[] =
     "  --threads N                   of the CPU; default: all cores\n"
     "  --require-gpu                 fail if an operator cannot run on the GPU\n"
     "  --no-fusion                   each operator in its own pass\n"
+    "  --matrix-hardware             fast mode: large products on cooperative matrices\n"
     "  --input NAME=FILE             .npy, .npz (member NAME) or a TensorProto .pb\n"
     "  --shape NAME=1x3x48x320       of an input that is filled at random\n"
     "  --seed N                      of random inputs; default: 1\n"
@@ -42,14 +48,26 @@ static void print_usage(FILE *out) {
   fprintf(out, "\n%s", common);
 }
 
+static bool is_help(const char *word) {
+  return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0;
+}
+
+/* What was printed must have arrived: a full disk is a failure. */
+static int finish(int code) {
+  bool has_arrived = fflush(stdout) == 0 && !ferror(stdout);
+  if (has_arrived || code != EXIT_DONE) return code;
+  return report_problem(EXIT_FILE, "The output cannot be written.");
+}
+
 int main(int argc, char **argv) {
   if (argc >= 2) {
-    for (size_t i = 0; i < sizeof subcommands / sizeof subcommands[0]; ++i) {
-      if (strcmp(argv[1], subcommands[i].name) == 0) return subcommands[i].run(argc - 2, argv + 2);
-    }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+    if (is_help(argv[1]) || (argc >= 3 && is_help(argv[2]))) {
       print_usage(stdout);
-      return EXIT_DONE;
+      return finish(EXIT_DONE);
+    }
+    for (size_t i = 0; i < sizeof subcommands / sizeof subcommands[0]; ++i) {
+      if (strcmp(argv[1], subcommands[i].name) != 0) continue;
+      return finish(subcommands[i].run(argc - 2, argv + 2));
     }
     if (strcmp(argv[1], "--version") == 0) {
       printf("onemodel %s\n", om_version());

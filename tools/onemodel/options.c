@@ -28,6 +28,8 @@ static const option table[] = {
     {"--tolerance", NUMBER, FIELD(tolerance)},
     {"--require-gpu", FLAG, FIELD(require_gpu)},
     {"--no-fusion", FLAG, FIELD(no_fusion)},
+    {"--matrix-hardware", FLAG, FIELD(matrix_hardware)},
+    {"--profile", FLAG, FIELD(profiles)},
     {"--json", FLAG, FIELD(as_json)},
     {"--by-node", FLAG, FIELD(by_node)},
     {"--markdown", FLAG, FIELD(as_markdown)},
@@ -109,7 +111,7 @@ bool options_parse(int argc, char **argv, bool needs_model, options *out) {
     for (size_t k = 0; k < sizeof table / sizeof table[0]; ++k) {
       if (strcmp(argv[i], table[k].name) == 0) found = &table[k];
     }
-    if (!found) return mistake(argv[i], "is not an option.");
+    if (!found) return mistake(argv[i], "is not an option; see onemodel --help.");
     const char *value = NULL;
     if (found->kind != FLAG) {
       if (i + 1 == argc) return mistake(argv[i], "needs a value.");
@@ -118,5 +120,8 @@ bool options_parse(int argc, char **argv, bool needs_model, options *out) {
     if (!set_option(found, value, out)) return false;
   }
   if (needs_model && !out->model) return mistake("MODEL", "is missing.");
+  if (out->require_gpu && out->device && strcmp(out->device, "cpu") == 0) {
+    return mistake("--require-gpu", "contradicts --device cpu.");
+  }
   return is_mode("--mode", out->mode) && is_mode("--reference-mode", out->reference_mode);
 }

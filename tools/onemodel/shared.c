@@ -55,7 +55,9 @@ int open_session(const options *o,
   out->model = model;
   out->gpu = (om_gpu_options)OM_GPU_OPTIONS_INIT;
   out->gpu.collect_timings = collect_timings;
+  out->gpu.profile_steps = o->profiles;
   out->gpu.no_fusion = o->no_fusion;
+  out->gpu.matrix_hardware = o->matrix_hardware;
   out->session_options = (om_session_options)OM_SESSION_OPTIONS_INIT;
   om_session_options *s = &out->session_options;
   s->mode = strcmp(mode, "exact") == 0 ? OM_MODE_EXACT : OM_MODE_FAST;
@@ -107,6 +109,11 @@ double now_ms(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+bool has_suffix(const char *text, const char *suffix) {
+  size_t n = strlen(text), m = strlen(suffix);
+  return n >= m && strcmp(text + n - m, suffix) == 0;
 }
 
 int compare_doubles(const void *a, const void *b) {

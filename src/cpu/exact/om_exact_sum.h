@@ -1,9 +1,7 @@
-/* The orders in which exact mode adds (docs/exact.md): rows, and products over k.
+/* The order in which exact mode adds a row (docs/exact.md).
  *
  * A row has 256 lanes: element i is added to lane i mod 256 in increasing i, starting from 0;
- * then lane[i] += lane[i + 128] for i < 128, + 64, ... + 1. A product is cut into blocks of 32
- * terms, each a chain from 0 in increasing k; four block sums added in order make a group; groups
- * are added in order. Every multiplication and addition rounds on its own.
+ * then lane[i] += lane[i + 128] for i < 128, + 64, ... + 1. Every addition rounds on its own.
  */
 #ifndef OM_EXACT_SUM_H
 #define OM_EXACT_SUM_H
@@ -14,10 +12,7 @@
 
 enum {
   OM_ROW_LANES = 256,
-  OM_ROW_SLICE = 64,       /* lanes held at a time: three slices fit a small frame */
-  OM_PRODUCT_BLOCK = 32,   /* terms */
-  OM_PRODUCT_GROUP = 4,    /* blocks */
-  OM_PRODUCT_COLUMNS = 32, /* at most, of om_product_columns */
+  OM_ROW_SLICE = 64, /* lanes held at a time: three slices fit a small frame */
 };
 
 /* lane[i] += lane[i + half] for half = 32, ... 1. */
@@ -79,56 +74,6 @@ static inline float om_row_min(const float *x, size_t count) {
   float best = INFINITY;
   for (size_t i = 0; i < count; ++i) best = om_min(best, x[i]);
   return best;
-}
-
-/* The product of two vectors with strides in elements. 0 for depth 0. */
-static inline float om_product(
-    const float *a, size_t a_stride, const float *b, size_t b_stride, size_t depth) {
-  float total = 0.0f;
-  float group = 0.0f;
-  size_t blocks = 0;
-  for (size_t k = 0; k < depth; k += OM_PRODUCT_BLOCK) {
-    size_t end = depth - k < OM_PRODUCT_BLOCK ? depth : k + OM_PRODUCT_BLOCK;
-    float block = 0.0f;
-    for (size_t i = k; i < end; ++i) block = block + a[i * a_stride] * b[i * b_stride];
-    group = blocks % OM_PRODUCT_GROUP == 0 ? block : group + block;
-    ++blocks;
-    if (blocks % OM_PRODUCT_GROUP == 0 || end == depth) {
-      total = blocks <= OM_PRODUCT_GROUP ? group : total + group;
-    }
-  }
-  return total;
-}
-
-/* One row times a matrix: out[j] = the product of a with column j of b, j < columns <= 32. Row k
- * of b begins at b + k * b_stride. */
-static inline void om_product_columns(const float *a,
-                                      size_t a_stride,
-                                      const float *b,
-                                      size_t b_stride,
-                                      size_t depth,
-                                      size_t columns,
-                                      float *out) {
-  float block[OM_PRODUCT_COLUMNS];
-  float group[OM_PRODUCT_COLUMNS];
-  size_t blocks = 0;
-  for (size_t j = 0; j < columns; ++j) out[j] = 0.0f;
-  for (size_t k = 0; k < depth; k += OM_PRODUCT_BLOCK) {
-    size_t end = depth - k < OM_PRODUCT_BLOCK ? depth : k + OM_PRODUCT_BLOCK;
-    for (size_t j = 0; j < columns; ++j) block[j] = 0.0f;
-    for (size_t i = k; i < end; ++i) {
-      float scale = a[i * a_stride];
-      const float *row = b + i * b_stride;
-      for (size_t j = 0; j < columns; ++j) block[j] = block[j] + scale * row[j];
-    }
-    bool is_first = blocks % OM_PRODUCT_GROUP == 0;
-    for (size_t j = 0; j < columns; ++j) group[j] = is_first ? block[j] : group[j] + block[j];
-    ++blocks;
-    if (blocks % OM_PRODUCT_GROUP == 0 || end == depth) {
-      bool is_only = blocks <= OM_PRODUCT_GROUP;
-      for (size_t j = 0; j < columns; ++j) out[j] = is_only ? group[j] : out[j] + group[j];
-    }
-  }
 }
 
 #endif
