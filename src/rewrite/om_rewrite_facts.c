@@ -80,8 +80,16 @@ static om_value_fact result_fact(const om_rewriter *rw,
                                  const om_value_fact *facts,
                                  const om_node *node) {
   static const char *const alike[] = {"Add", "Sub", "Mul", "Div"};
-  static const char *const same[] = {
-      "LayerNormalization", "Softmax", "Relu", "Gelu", "Erf", "Tanh", "Sqrt", "Neg", "Identity", "Slice"};
+  static const char *const same[] = {"LayerNormalization",
+                                     "Softmax",
+                                     "Relu",
+                                     "Gelu",
+                                     "Erf",
+                                     "Tanh",
+                                     "Sqrt",
+                                     "Neg",
+                                     "Identity",
+                                     "Slice"};
   if (strcmp(node->domain, "onemodel") == 0) return (om_value_fact){OM_DTYPE_F32, OM_RANK_UNKNOWN};
   if (is_one_of(node, alike, OM_COUNT_OF(alike))) {
     return node->opset >= 7 ? broadcast(facts, node) : unknown;

@@ -250,8 +250,14 @@ static const om_op_case part_cases[] = {
               "s = MatMul(q, k); p = Softmax(s) axis=3; y0 = MatMul(p, x2)",
      .shapes = {"1x2x40x16"}},
     {.name = "projections",
-     .inputs = {"f32 2x9x24", "f32 24x24 const", "f32 24x24 const", "f32 24x24 const",
-                "f32 24 const", "f32 24 const", "f32 24 const", "i64 4 const = 0 -1 3 8"},
+     .inputs = {"f32 2x9x24",
+                "f32 24x24 const",
+                "f32 24x24 const",
+                "f32 24x24 const",
+                "f32 24 const",
+                "f32 24 const",
+                "f32 24 const",
+                "i64 4 const = 0 -1 3 8"},
      .graph = "a = MatMul(x0, x1); b = Add(x4, a); c = Reshape(b, x7); "
               "q = Transpose(c) perm=0,2,1,3; d = MatMul(x0, x2); e = Add(d, x5); "
               "f = Reshape(e, x7); k = Transpose(f) perm=0,2,3,1; g = MatMul(x0, x3); "
