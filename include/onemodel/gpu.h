@@ -30,9 +30,12 @@ typedef struct om_gpu_options {
                                 of their speed and correctness */
   bool collect_timings;      /* device time of each run in om_gpu_info */
   uint64_t submission_flops; /* work of one submission; 0: by the device */
+  bool profile_steps;        /* device time of each step: om_gpu_get_step_times. Every dispatch
+                                then runs on its own, so a run takes longer */
   const char *cache_folder;  /* where the driver's kernels are kept between processes, a file
                                 for each device and driver. NULL: $ONEMODEL_GPU_CACHE, else
                                 $XDG_CACHE_HOME/onemodel or ~/.cache/onemodel. "": nowhere. */
+  bool no_fused_attention;   /* attention as its single operators; no_fusion includes it */
 } om_gpu_options;
 
 #define OM_GPU_OPTIONS_INIT {.struct_bytes = sizeof(om_gpu_options)}
@@ -75,6 +78,21 @@ typedef struct om_gpu_info {
 OM_API OM_MUST_CHECK om_status om_gpu_get_info(const om_session *session,
                                                om_gpu_info *out_info,
                                                om_error *error);
+
+typedef struct om_gpu_step_time {
+  const char *node; /* its name; lent by the session */
+  const char *type; /* its operator; lent by the session */
+  uint64_t dispatches;
+  double ms; /* with what was fused into it */
+} om_gpu_step_time;
+
+/* Lends the device time by step of the last run on the device, in the order of the plan. Only steps
+ * that dispatch something are listed; none without om_gpu_options.profile_steps, before the first
+ * run, or where the device has no clock. Valid until the session's next call. */
+OM_API OM_MUST_CHECK om_status om_gpu_get_step_times(const om_session *session,
+                                                     const om_gpu_step_time **out_times,
+                                                     size_t *out_count,
+                                                     om_error *error);
 
 typedef struct om_gpu_operator_info {
   const char *domain; /* static */

@@ -41,15 +41,36 @@ static om_status refuse(om_error *error, const char *message) {
   return OM_FAIL(&ctx, OM_E_INVALID_ARGUMENT, "%s", message);
 }
 
-om_status om_gpu_get_info(const om_session *session, om_gpu_info *out_info, om_error *error) {
+static const char not_ours[] = "The session was not made with om_gpu_provider.";
+
+/* The session's state here; NULL where another provider made it, or none. */
+static const om_provider_session *find_state(const om_session *session) {
   const om_provider *provider = NULL;
+  const om_provider_session *state = om_session_get_provider_session(session, &provider);
+  return provider == om_gpu_provider() ? state : NULL;
+}
+
+om_status om_gpu_get_info(const om_session *session, om_gpu_info *out_info, om_error *error) {
   if (error) om_error_clear(error);
   if (!session || !out_info) return refuse(error, "om_gpu_get_info needs a session and a place.");
-  const om_provider_session *state = om_session_get_provider_session(session, &provider);
-  if (!state || provider != om_gpu_provider()) {
-    return refuse(error, "The session was not made with om_gpu_provider.");
-  }
+  const om_provider_session *state = find_state(session);
+  if (!state) return refuse(error, not_ours);
   *out_info = state->info;
   out_info->cache_file = state->cache.path ? state->cache.path : "";
+  return OM_OK;
+}
+
+om_status om_gpu_get_step_times(const om_session *session,
+                                const om_gpu_step_time **out_times,
+                                size_t *out_count,
+                                om_error *error) {
+  if (error) om_error_clear(error);
+  if (!session || !out_times || !out_count) {
+    return refuse(error, "om_gpu_get_step_times needs a session and two places.");
+  }
+  const om_provider_session *state = find_state(session);
+  if (!state) return refuse(error, not_ours);
+  *out_times = state->profiled ? state->profiled->step_times : NULL;
+  *out_count = state->profiled ? state->profiled->step_time_count : 0;
   return OM_OK;
 }

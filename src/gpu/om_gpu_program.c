@@ -335,6 +335,7 @@ om_status om_gpu_compile(om_ctx *ctx,
     ++plan->region_count;
     OM_TRY(compile_region(ctx, plan, &regions[i], &plan->regions[i], step_is_fused));
   }
+  OM_TRY(om_gpu_profile_prepare(ctx, plan));
   const uint64_t kernels = plan->session->info.kernels;
   OM_TRY(make_kernels(ctx, plan));
   if (plan->session->info.kernels != kernels) OM_TRY(om_gpu_cache_keep(ctx, plan->session));

@@ -30,6 +30,19 @@ static om_status read_options(om_ctx *ctx, const void *options, om_gpu_options *
   return OM_OK;
 }
 
+/* Rewrites that join what a model keeps apart; the others stay, since exact mode's bits rest on
+ * some of them. */
+static bool wants_rewrite(const void *options, const char *name) {
+  static const char *const joining[] = {"fused_attention", "packed_projections"};
+  om_gpu_options own = OM_GPU_OPTIONS_INIT;
+  const om_gpu_options *given = options;
+  bool joins = false;
+  for (size_t i = 0; i < OM_COUNT_OF(joining); ++i) joins |= strcmp(name, joining[i]) == 0;
+  if (!joins || !given || given->struct_bytes > sizeof own) return true;
+  memcpy(&own, given, given->struct_bytes);
+  return !own.no_fusion && !own.no_fused_attention;
+}
+
 /* ---- The device ---- */
 
 static bool is_index(const char *text, size_t *out_index) {
@@ -173,7 +186,9 @@ static om_status open_session(om_ctx *ctx,
   OM_GO(open_device(ctx, session, &chosen));
   session->features.cooperative_matrix &= chosen.matrix_hardware;
   if (is_set("ONEMODEL_GPU_SEPARATE_SLABS")) session->features.separate_slabs = true;
-  session->profiles = is_set("ONEMODEL_GPU_PROFILE") && session->features.timestamps;
+  session->logs_profiles = is_set("ONEMODEL_GPU_PROFILE");
+  session->profiles =
+      (session->logs_profiles || chosen.profile_steps) && session->features.timestamps;
   session->info.exact_failures = session->exact_failures;
   OM_GO(om_gpu_store_get(
       ctx, session, &session->weights, zeros, "zeros", sizeof zeros, NULL, NULL, &session->zeros));
@@ -204,6 +219,7 @@ static const char *check(om_provider_session *session, const om_node *node) {
 
 static void plan_end(om_ctx *ctx, om_provider_plan *plan) {
   if (!plan) return;
+  if (plan->session->profiled == plan) plan->session->profiled = NULL;
   for (size_t i = 0; i < plan->region_count; ++i) {
     om_gpu_region_deinit(ctx, plan->session, &plan->regions[i]);
   }
@@ -314,6 +330,7 @@ static om_status claim(om_ctx *ctx,
 static const om_provider provider = {
     .struct_bytes = sizeof(om_provider),
     .name = "gpu",
+    .wants_rewrite = wants_rewrite,
     .open = open_session,
     .close = close_session,
     .check = check,

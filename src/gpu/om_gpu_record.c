@@ -427,7 +427,7 @@ om_status om_gpu_run_region(om_ctx *ctx,
   OM_TRY(om_gpu_demands_check_findings(ctx, plan, region));
   OM_TRY(fetch_writes(ctx, plan, region, writes));
   OM_TRY(read_times(ctx, session, region));
-  if (session->profiles) OM_TRY(om_gpu_profile_log(ctx, plan, region));
+  OM_TRY(om_gpu_profile_read(ctx, plan, region_index));
   uint64_t done = om_now_ns();
   info->dispatches += region->dispatches;
   info->record_ms += (double)(recorded - begin - submit_ns) / 1e6;

@@ -103,6 +103,7 @@ struct om_provider_session {
   bool no_fusion;
   bool collect_timings;
   bool profiles; /* om_gpu_profile.c */
+  bool logs_profiles;
   uint64_t submission_flops;
   uint32_t failed_primitives; /* bits of om_primitive; exact mode only */
   char exact_failures[128];   /* their names */
@@ -111,8 +112,9 @@ struct om_provider_session {
   om_gpu_kernels kernels;
   om_gpu_cache cache;
   om_gpu_arena arena;
-  uint64_t submitted; /* number of the last submission */
-  uint64_t waited;    /* the last one known to be done */
+  const om_provider_plan *profiled; /* of the last run, for its step times; may be NULL */
+  uint64_t submitted;               /* number of the last submission */
+  uint64_t waited;                  /* the last one known to be done */
   om_gpu_info info;
 };
 
@@ -175,6 +177,7 @@ typedef struct om_gpu_region {
   size_t recording_count, recording_capacity;
   uint64_t generation; /* of the arena when they were made; 0: none */
   uint64_t dispatches; /* recorded */
+  uint64_t *times;     /* profiles only: the start, the uploads, each launch, the end */
 } om_gpu_region;
 
 #define OM_GPU_NO_SLOT UINT32_MAX
@@ -190,6 +193,9 @@ struct om_provider_plan {
   uint32_t *roots;        /* in the pool; by value: itself, or what it is a view of */
   om_gpu_region *regions; /* in the pool */
   size_t region_count;
+  om_gpu_step_time *step_times; /* in the pool; profiles only */
+  size_t step_time_count;
+  uint32_t *time_of_step; /* in the pool; indices into step_times of steps that dispatch */
 };
 
 struct om_gpu_binder {
@@ -297,15 +303,17 @@ om_status om_gpu_demands_check_findings(om_ctx *ctx,
                                         const om_provider_plan *plan,
                                         const om_gpu_region *region);
 
-/* ---- om_gpu_profile.c ---- */
+/* ---- om_gpu_order.c ---- */
 
 /* Sorts the launches into levels. */
 om_status om_gpu_order(om_ctx *ctx, const om_provider_plan *plan, om_gpu_region *region);
 
-/* Logs the time of each launch of the run that has just ended. */
-om_status om_gpu_profile_log(om_ctx *ctx,
-                             const om_provider_plan *plan,
-                             const om_gpu_region *region);
+/* ---- om_gpu_profile.c ---- */
+
+/* Makes room for the times of the plan's steps, once its launches stand. */
+om_status om_gpu_profile_prepare(om_ctx *ctx, om_provider_plan *plan);
+/* Takes the times of the region's run that has just ended. */
+om_status om_gpu_profile_read(om_ctx *ctx, om_provider_plan *plan, size_t region_index);
 
 /* ---- om_gpu_record.c ---- */
 

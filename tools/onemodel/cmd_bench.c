@@ -1,19 +1,22 @@
 /* onemodel bench: how long a run takes, and what it holds.
  *
  * Wall time is measured around om_session_run, inputs and outputs in host memory. Device time
- * comes from the device's own clock in the same runs; host time is what is left.
+ * comes from the device's own clock in the same runs; host time is what is left. With --profile
+ * each dispatch runs on its own, so all times are longer than without.
  */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "command.h"
+#include "profile.h"
 
 typedef struct figures {
   double create_ms, first_ms;
   double wall[5], device[5]; /* smallest, 10 %, median, 90 %, largest */
   unsigned runs;
   uint64_t allocations; /* host and device, after the warm-up */
+  profile profile;      /* owned; empty without --profile */
 } figures;
 
 static void spread(double *values, unsigned count, double out[5]) {
@@ -55,6 +58,7 @@ static int measure(const options *o,
     if (it->on_gpu && om_gpu_get_info(it->session, &info, &error) == OM_OK) {
       device[i - o->warmup] = info.device_ms;
     }
+    if (o->profiles && code == EXIT_DONE) code = profile_add(&f->profile, it->session);
   }
   progress_end();
   if (code == EXIT_DONE) {
@@ -111,6 +115,11 @@ static void print_figures(const opened *it, const figures *f, bool as_json) {
           (double)info.arena_bytes / 1e6,
           (double)info.weight_bytes / 1e6);
     }
+    if (f->profile.runs > 0) {
+      printf(", \"profile\": {");
+      profile_print_json(&f->profile);
+      printf("}");
+    }
     printf("}\n");
     return;
   }
@@ -142,6 +151,7 @@ static void print_figures(const opened *it, const figures *f, bool as_json) {
   printf("allocations after the warm-up: %llu; peak memory of the process %.1f MB\n",
          (unsigned long long)f->allocations,
          rss_mb);
+  if (f->profile.runs > 0) profile_print(&f->profile);
 }
 
 int command_bench(int argc, char **argv) {
@@ -162,6 +172,10 @@ int command_bench(int argc, char **argv) {
   code = open_session(&o, model, o.device, o.mode, true, NULL, 0, &it);
   f.create_ms = now_ms() - f.create_ms;
   if (code != EXIT_DONE) goto done;
+  if (o.profiles && !it.on_gpu) {
+    code = report_problem(EXIT_USAGE, "--profile: the model does not run on a GPU.");
+    goto done;
+  }
   outputs = calloc(info->output_count + 1, sizeof *outputs);
   if (!outputs) {
     code = report_problem(EXIT_FAILED, "There is no memory for the outputs.");
@@ -171,6 +185,7 @@ int command_bench(int argc, char **argv) {
   code = measure(&o, &it, &inputs, outputs, info->output_count, &f);
   if (code == EXIT_DONE) print_figures(&it, &f, o.as_json);
 done:
+  profile_free(&f.profile);
   free(outputs);
   free_tensors(&inputs);
   close_session(&it);

@@ -42,7 +42,7 @@ typedef struct options {
   uint64_t seed;
   unsigned runs, warmup;
   double tolerance;
-  bool require_gpu, as_json, by_node, as_markdown, no_fusion, matrix_hardware;
+  bool require_gpu, as_json, by_node, as_markdown, no_fusion, matrix_hardware, profiles;
 } options;
 
 /* Fills *out from the arguments after the subcommand; on a mistake says so and returns false. */

@@ -14,7 +14,10 @@ static const struct {
     {"run",
      command_run,
      "MODEL [--out FILE.npz] [--json]   runs once; prints or writes the outputs"},
-    {"bench", command_bench, "MODEL [--runs N] [--warmup N] [--json]   time and memory"},
+    {"bench",
+     command_bench,
+     "MODEL [--runs N] [--warmup N] [--profile] [--json]\n"
+     "            time and memory; with --profile device time by operator and by node"},
     {"compare",
      command_compare,
      "MODEL [--by-node] [--tolerance T] [--reference-device D] [--reference-mode M]\n"

@@ -29,6 +29,7 @@ static const option table[] = {
     {"--require-gpu", FLAG, FIELD(require_gpu)},
     {"--no-fusion", FLAG, FIELD(no_fusion)},
     {"--matrix-hardware", FLAG, FIELD(matrix_hardware)},
+    {"--profile", FLAG, FIELD(profiles)},
     {"--json", FLAG, FIELD(as_json)},
     {"--by-node", FLAG, FIELD(by_node)},
     {"--markdown", FLAG, FIELD(as_markdown)},

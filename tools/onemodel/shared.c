@@ -55,6 +55,7 @@ int open_session(const options *o,
   out->model = model;
   out->gpu = (om_gpu_options)OM_GPU_OPTIONS_INIT;
   out->gpu.collect_timings = collect_timings;
+  out->gpu.profile_steps = o->profiles;
   out->gpu.no_fusion = o->no_fusion;
   out->gpu.matrix_hardware = o->matrix_hardware;
   out->session_options = (om_session_options)OM_SESSION_OPTIONS_INIT;
