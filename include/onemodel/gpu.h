@@ -35,6 +35,7 @@ typedef struct om_gpu_options {
   const char *cache_folder;  /* where the driver's kernels are kept between processes, a file
                                 for each device and driver. NULL: $ONEMODEL_GPU_CACHE, else
                                 $XDG_CACHE_HOME/onemodel or ~/.cache/onemodel. "": nowhere. */
+  bool no_fused_attention;   /* attention as its single operators; no_fusion includes it */
 } om_gpu_options;
 
 #define OM_GPU_OPTIONS_INIT {.struct_bytes = sizeof(om_gpu_options)}

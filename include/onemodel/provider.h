@@ -71,6 +71,10 @@ struct om_provider {
   size_t struct_bytes;
   const char *name; /* "gpu"; static */
 
+  /* False: the session leaves this rewrite (om_rewrite.name) out. NULL: all are welcome. `options`
+   * may be of any build, or wrong: open, which comes later, says so. */
+  bool (*wants_rewrite)(const void *options, const char *name);
+
   /* Opens a device for one session. `options` is om_session_options.provider_options. */
   om_status (*open)(struct om_ctx *ctx,
                     const om_provider *self,

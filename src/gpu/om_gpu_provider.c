@@ -30,6 +30,19 @@ static om_status read_options(om_ctx *ctx, const void *options, om_gpu_options *
   return OM_OK;
 }
 
+/* Rewrites that join what a model keeps apart; the others stay, since exact mode's bits rest on
+ * some of them. */
+static bool wants_rewrite(const void *options, const char *name) {
+  static const char *const joining[] = {"fused_attention", "packed_projections"};
+  om_gpu_options own = OM_GPU_OPTIONS_INIT;
+  const om_gpu_options *given = options;
+  bool joins = false;
+  for (size_t i = 0; i < OM_COUNT_OF(joining); ++i) joins |= strcmp(name, joining[i]) == 0;
+  if (!joins || !given || given->struct_bytes > sizeof own) return true;
+  memcpy(&own, given, given->struct_bytes);
+  return !own.no_fusion && !own.no_fused_attention;
+}
+
 /* ---- The device ---- */
 
 static bool is_index(const char *text, size_t *out_index) {
@@ -334,6 +347,7 @@ static om_status claim(om_ctx *ctx,
 static const om_provider provider = {
     .struct_bytes = sizeof(om_provider),
     .name = "gpu",
+    .wants_rewrite = wants_rewrite,
     .open = open_session,
     .close = close_session,
     .check = check,

@@ -7,6 +7,8 @@ static const om_rewrite *const table[] = {
     &om_rewrite_fold_affine,
     &om_rewrite_hardswish_from_parts,
     &om_rewrite_layernorm_from_parts,
+    &om_rewrite_attention,
+    &om_rewrite_packed_projections,
 };
 
 const om_rewrite *om_rewrite_get(size_t index) {
@@ -14,14 +16,19 @@ const om_rewrite *om_rewrite_get(size_t index) {
 }
 
 static bool is_wanted(const om_rewrite *rewrite, const om_rewriter *rw) {
+  const om_provider *provider = rw->provider;
   if (rw->mode == OM_MODE_EXACT ? !rewrite->in_exact : !rewrite->in_fast) return false;
+  if (provider && provider->wants_rewrite &&
+      !provider->wants_rewrite(rw->provider_options, rewrite->name)) {
+    return false;
+  }
   switch (rewrite->asker) {
     case OM_REWRITE_ALWAYS:
       return true;
     case OM_REWRITE_FOR_CPU:
-      return !rw->has_device;
+      return !provider;
     case OM_REWRITE_FOR_DEVICE:
-      return rw->has_device;
+      return provider != NULL;
   }
   return false;
 }

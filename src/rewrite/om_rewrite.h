@@ -10,6 +10,7 @@
 #define OM_REWRITE_H
 
 #include "graph/om_op.h"
+#include "onemodel/provider.h"
 
 typedef struct om_node_note { /* a node that is not in the graph any more */
   const char *name;
@@ -22,10 +23,11 @@ typedef struct om_node_note { /* a node that is not in the graph any more */
 typedef struct om_rewriter {
   om_graph *graph; /* borrowed; new data goes to its pool */
   om_mode mode;
-  bool has_device;
-  uint32_t *uses;      /* owned; how often each value is read, outputs counted too */
-  om_node_id *readers; /* owned; the last node that reads the value, or OM_NO_NODE */
-  om_node_note *notes; /* owned */
+  const om_provider *provider;  /* static; NULL: the CPU alone */
+  const void *provider_options; /* borrowed */
+  uint32_t *uses;               /* owned; how often each value is read, outputs counted too */
+  om_node_id *readers;          /* owned; the last node that reads the value, or OM_NO_NODE */
+  om_node_note *notes;          /* owned */
   size_t note_count, note_capacity;
 } om_rewriter;
 
@@ -42,7 +44,7 @@ typedef struct om_rewrite {
   om_status (*apply)(om_ctx *ctx, om_rewriter *rw);
 } om_rewrite;
 
-/* Applies the table's entries that fit rw->mode and rw->has_device, in order. */
+/* Applies the table's entries that fit rw->mode and rw->provider, in order. */
 om_status om_rewrite_graph(om_ctx *ctx, om_rewriter *rw);
 
 /* The entry with this index, NULL past the last. */
@@ -94,7 +96,8 @@ om_status om_rewriter_set_output(
 
 /* What a node becomes; everything is copied. */
 typedef struct om_rewritten_node {
-  const char *type; /* of ai.onnx; static */
+  const char *domain; /* static; NULL: ai.onnx */
+  const char *type;   /* static */
   int32_t opset;
   const om_value_id *inputs;
   uint32_t input_count;
@@ -113,9 +116,11 @@ om_status om_rewriter_move_reads(om_ctx *ctx, om_rewriter *rw, const om_value_id
 
 /* ---- The table's entries ---- */
 
+extern const om_rewrite om_rewrite_attention;
 extern const om_rewrite om_rewrite_drop_identity;
 extern const om_rewrite om_rewrite_fold_affine;
 extern const om_rewrite om_rewrite_hardswish_from_parts;
 extern const om_rewrite om_rewrite_layernorm_from_parts;
+extern const om_rewrite om_rewrite_packed_projections;
 
 #endif

@@ -155,15 +155,16 @@ om_status om_rewriter_become(om_ctx *ctx,
                              const om_rewritten_node *what) {
   om_pool *pool = &rw->graph->pool;
   om_node *node = &rw->graph->nodes[id];
+  const char *domain = what->domain ? what->domain : "";
   om_attr *attrs = OM_POOL_NEW(ctx, pool, om_attr, what->attr_count);
-  const om_op *op = om_op_find("", what->type, what->opset, NULL);
+  const om_op *op = om_op_find(domain, what->type, what->opset, NULL);
   if (!op) return OM_FAIL(ctx, OM_E_INTERNAL, "A rewrite wants %s, which is unknown.", what->type);
   void *params = om_pool_new_bytes(ctx, pool, op->params_bytes, 1);
   if (!attrs || !params) return OM_E_OUT_OF_MEMORY;
   if (what->attr_count > 0) memcpy(attrs, what->attrs, what->attr_count * sizeof *attrs);
   OM_TRY(om_rewriter_set_inputs(ctx, rw, id, what->inputs, what->input_count));
   node->type = what->type;
-  node->domain = "";
+  node->domain = domain;
   node->opset = what->opset;
   node->attrs = attrs;
   node->attr_count = what->attr_count;

@@ -187,8 +187,10 @@ om_status om_session_prepare_graph(om_ctx *ctx,
   OM_TRY(om_graph_copy(ctx, source, graph));
   OM_TRY(add_extra_outputs(ctx, graph, options));
   if (has_unresolved_nodes(graph)) OM_TRY(om_graph_resolve_ops(ctx, graph));
-  session->rewriter =
-      (om_rewriter){.graph = graph, .mode = options->mode, .has_device = options->provider != NULL};
+  session->rewriter = (om_rewriter){.graph = graph,
+                                    .mode = options->mode,
+                                    .provider = options->provider,
+                                    .provider_options = options->provider_options};
 
   uint64_t state = om_flush_subnormals_begin(); /* folded values are as a run would make them */
   om_status st = change_graph(ctx, session);

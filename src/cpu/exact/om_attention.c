@@ -1,0 +1,187 @@
+/* Operands are copied into dense piles, so that the products, the softmax and the scales are the
+ * very kernels that the single operators have.
+ *
+ *     scratch: [q: rows x depth] [k: depth x keys] [v: keys x width] [scores: rows x keys]
+ *              [result: rows x width], each as often as the batch has elements
+ */
+#include "cpu/exact/om_attention.h"
+
+#include "base/om_thread.h"
+#include "cpu/exact/om_exact_math.h"
+#include "cpu/exact/om_matmul.h"
+#include "cpu/exact/om_softmax.h"
+
+typedef struct piles {
+  float *q, *k, *v, *scores, *result;
+  size_t elems; /* of all */
+} piles;
+
+size_t om_attention_batch(const om_attention *a) {
+  size_t count = 1;
+  for (uint32_t i = 0; i < a->batch_rank; ++i) count *= (size_t)a->batch[i];
+  return count;
+}
+
+static size_t take(size_t *total, size_t batch, size_t rows, size_t cols) {
+  size_t at = *total;
+  *total += om_size_align(batch * rows * cols, 16);
+  return at;
+}
+
+static piles place(const om_attention *a, float *base) {
+  const size_t batch = om_attention_batch(a);
+  piles p = {.elems = 0};
+  p.q = base + take(&p.elems, batch, a->rows, a->depth);
+  p.k = base + take(&p.elems, batch, a->depth, a->keys);
+  p.v = base + take(&p.elems, batch, a->keys, a->width);
+  p.scores = base + take(&p.elems, batch, a->rows, a->keys);
+  p.result = base + take(&p.elems, batch, a->rows, a->width);
+  return p;
+}
+
+size_t om_attention_scratch(const om_attention *a) {
+  const size_t batch = om_attention_batch(a);
+  size_t elems = 0;
+  take(&elems, batch, a->rows, a->depth);
+  take(&elems, batch, a->depth, a->keys);
+  take(&elems, batch, a->keys, a->width);
+  take(&elems, batch, a->rows, a->keys);
+  take(&elems, batch, a->rows, a->width);
+  return elems * sizeof(float);
+}
+
+/* The operand as a dense pile, or (to_side) a dense pile into the operand. */
+static void copy_side(om_ctx *ctx,
+                      const om_attention *a,
+                      const om_attention_side *side,
+                      size_t rows,
+                      size_t cols,
+                      bool to_side,
+                      const float *from,
+                      float *to) {
+  om_strided copy = {.rank = a->batch_rank + 2};
+  int64_t dense[OM_STRIDED_MAX_RANK];
+  int64_t *own = to_side ? copy.target_strides : copy.source_strides;
+  for (uint32_t i = 0; i < a->batch_rank; ++i) {
+    copy.extents[i] = a->batch[i];
+    own[i] = side->batch_strides[i];
+  }
+  copy.extents[a->batch_rank] = (int64_t)rows;
+  copy.extents[a->batch_rank + 1] = (int64_t)cols;
+  own[a->batch_rank] = side->row_stride;
+  own[a->batch_rank + 1] = side->col_stride;
+  om_dense_strides(copy.rank, copy.extents, dense);
+  memcpy(to_side ? copy.source_strides : copy.target_strides, dense, copy.rank * sizeof *dense);
+  if (to_side) {
+    copy.target_offset = side->offset;
+  } else {
+    copy.source_offset = side->offset;
+  }
+  om_strided_simplify(&copy);
+  om_strided_copy(ctx, &copy, sizeof(float), from, to);
+}
+
+/* ---- Scales, mask ---- */
+
+typedef struct scores_job {
+  const om_attention *a;
+  const om_scale *scale;
+  const float *mask; /* NULL: none */
+  size_t cols;
+  float *data; /* dense rows of `cols` */
+} scores_job;
+
+static const float *mask_row(const scores_job *job, size_t row) {
+  const om_attention *a = job->a;
+  size_t element = row / a->rows;
+  int64_t at = a->mask.offset + (int64_t)(row % a->rows) * a->mask.row_stride;
+  for (uint32_t i = a->batch_rank; i-- > 0;) {
+    at += (int64_t)(element % (size_t)a->batch[i]) * a->mask.batch_strides[i];
+    element /= (size_t)a->batch[i];
+  }
+  return job->mask + at;
+}
+
+static void scale_and_mask(void *arg, size_t begin, size_t end) {
+  const scores_job *job = arg;
+  const float c = job->scale->value;
+  for (size_t row = begin; row < end; ++row) {
+    float *x = job->data + row * job->cols;
+    if (job->scale->kind == OM_SCALE_MUL) {
+      for (size_t i = 0; i < job->cols; ++i) x[i] = x[i] * c;
+    } else if (job->scale->kind == OM_SCALE_DIV) {
+      for (size_t i = 0; i < job->cols; ++i) x[i] = om_div(x[i], c);
+    }
+    if (!job->mask) continue;
+    const float *mask = mask_row(job, row);
+    for (size_t i = 0; i < job->cols; ++i) x[i] = x[i] + mask[(int64_t)i * job->a->mask.col_stride];
+  }
+}
+
+static void change_rows(om_ctx *ctx,
+                        const om_attention *a,
+                        const om_scale *scale,
+                        const float *mask,
+                        size_t rows,
+                        size_t cols,
+                        float *data) {
+  scores_job job = {.a = a, .scale = scale, .mask = mask, .cols = cols, .data = data};
+  if (scale->kind == OM_SCALE_NONE && !mask) return;
+  om_parallel_for(ctx, rows, 8192 / (cols + 1) + 1, scale_and_mask, &job);
+}
+
+/* ---- Probabilities ---- */
+
+static void zero_nan(void *arg, size_t begin, size_t end) {
+  float *x = arg;
+  for (size_t i = begin; i < end; ++i) {
+    if (om_is_nan(x[i])) x[i] = 0.0f;
+  }
+}
+
+static void make_probabilities(om_ctx *ctx, const om_attention *a, size_t rows, float *scores) {
+  const om_tensor tensor = {
+      .dtype = OM_DTYPE_F32, .rank = 2, .dims = {(int64_t)rows, (int64_t)a->keys}};
+  om_rows all;
+  if (rows * a->keys == 0) return;
+  om_rows_init(&all, &tensor, 1u << 1);
+  om_softmax_run(ctx, &all, OM_SOFTMAX, scores, scores);
+  if (a->zeroes_nan) om_parallel_for(ctx, rows * a->keys, 8192, zero_nan, scores);
+}
+
+static om_matmul product(size_t batch, size_t rows, size_t depth, size_t cols) {
+  return (om_matmul){.rows = rows,
+                     .cols = cols,
+                     .depth = depth,
+                     .a_row_stride = depth,
+                     .a_depth_stride = 1,
+                     .batch = {.rank = 1,
+                               .extents = {(int64_t)batch},
+                               .source_strides = {(int64_t)(rows * depth)},
+                               .target_strides = {(int64_t)(depth * cols)}}};
+}
+
+void om_attention_run_f32(om_ctx *ctx,
+                          const om_attention *a,
+                          const float *q,
+                          const float *k,
+                          const float *v,
+                          const float *mask,
+                          float *y,
+                          void *scratch) {
+  const size_t batch = om_attention_batch(a);
+  const piles p = place(a, scratch);
+  const om_matmul scores = product(batch, a->rows, a->depth, a->keys);
+  const om_matmul result = product(batch, a->rows, a->keys, a->width);
+  if (batch * a->rows * a->width == 0) return;
+  copy_side(ctx, a, &a->q, a->rows, a->depth, false, q, p.q);
+  copy_side(ctx, a, &a->k, a->depth, a->keys, false, k, p.k);
+  copy_side(ctx, a, &a->v, a->keys, a->width, false, v, p.v);
+  change_rows(ctx, a, &a->q_scale, NULL, batch * a->rows, a->depth, p.q);
+  change_rows(ctx, a, &a->k_scale, NULL, batch * a->depth, a->keys, p.k);
+  if (a->keys > 0) om_matmul_f32(ctx, &scores, p.q, p.k, p.scores);
+  change_rows(ctx, a, &a->scale, a->has_mask ? mask : NULL, batch * a->rows, a->keys, p.scores);
+  make_probabilities(ctx, a, batch * a->rows, p.scores);
+  om_matmul_f32(ctx, &result, p.scores, p.v, p.result);
+  copy_side(ctx, a, &a->y, a->rows, a->width, true, p.result, y);
+}

@@ -1,0 +1,243 @@
+/* onemodel.Attention on the device: one pass, whatever the number of keys.
+ *
+ * The workgroups take 16, 32 or 64 rows: as many as leave work for the whole device. The exact
+ * kernel keeps its scores in scratch memory; where those of all workgroups would be too many,
+ * several dispatches use it in turn.
+ */
+#include "abi/attention_params.h"
+#include "gpu/om_gpu_op.h"
+#include "gpu/om_gpu_state.h"
+#include "ops/op_attention.h"
+
+enum {
+  OM_ATTENTION_SIDES = 5,
+  OM_ATTENTION_TILE = 32, /* keys and columns of a piece */
+};
+
+/* Kernels that take so many rows, where that leaves at least so many workgroups; by columns: 32,
+ * 64, 128, 256. The last entry takes what is left. */
+typedef struct kernel_choice {
+  uint32_t rows;
+  uint32_t least_groups;
+  uint32_t shader_count;
+  om_shader shaders[4];
+} kernel_choice;
+
+static const kernel_choice fast_kernels[] = {
+    {64, 528, 2, {OM_SHADER_ATTENTION_ROWS64_32, OM_SHADER_ATTENTION_ROWS64_64}},
+    {32,
+     264,
+     3,
+     {OM_SHADER_ATTENTION_ROWS32_32,
+      OM_SHADER_ATTENTION_ROWS32_64,
+      OM_SHADER_ATTENTION_ROWS32_128}},
+    {16,
+     0,
+     4,
+     {OM_SHADER_ATTENTION_ROWS16_32,
+      OM_SHADER_ATTENTION_ROWS16_64,
+      OM_SHADER_ATTENTION_ROWS16_128,
+      OM_SHADER_ATTENTION_ROWS16_256}},
+};
+
+static const kernel_choice exact_kernels[] = {
+    {32, 264, 2, {OM_SHADER_ATTENTION_ROWS32_32_EXACT, OM_SHADER_ATTENTION_ROWS32_64_EXACT}},
+    {16,
+     0,
+     4,
+     {OM_SHADER_ATTENTION_ROWS16_32_EXACT,
+      OM_SHADER_ATTENTION_ROWS16_64_EXACT,
+      OM_SHADER_ATTENTION_ROWS16_128_EXACT,
+      OM_SHADER_ATTENTION_ROWS16_256_EXACT}},
+};
+
+static uint64_t pieces(uint64_t count, uint64_t size) {
+  return (count + size - 1) / size;
+}
+
+/* How an attention falls to workgroups. */
+typedef struct cut {
+  om_shader shader;
+  uint32_t rows;
+  uint32_t row_blocks, col_blocks;
+  uint64_t groups;
+} cut;
+
+static cut choose_cut(const om_attention *a, bool is_exact) {
+  const kernel_choice *choice = is_exact ? exact_kernels : fast_kernels;
+  const uint64_t batch = om_attention_batch(a);
+  cut c = {.rows = 0};
+  uint32_t size = 0;
+  while (size < 3 && a->width > ((size_t)OM_ATTENTION_TILE << size)) ++size;
+  c.col_blocks = (uint32_t)pieces(a->width, (size_t)OM_ATTENTION_TILE << size);
+  for (;; ++choice) {
+    c.rows = choice->rows;
+    c.row_blocks = (uint32_t)pieces(a->rows, c.rows);
+    c.groups = batch * c.row_blocks * c.col_blocks;
+    if (size < choice->shader_count && c.groups >= choice->least_groups) break;
+  }
+  c.shader = choice->shaders[size];
+  return c;
+}
+
+/* ---- Shapes ---- */
+
+static om_attention_side *side_get(om_attention *a, size_t index) {
+  om_attention_side *const sides[OM_ATTENTION_SIDES] = {&a->q, &a->k, &a->v, &a->mask, &a->y};
+  return sides[index];
+}
+
+static bool walk_as_one(om_attention *a, uint32_t axis, uint32_t next) {
+  for (size_t i = 0; i < OM_ATTENTION_SIDES; ++i) {
+    const om_attention_side *side = side_get(a, i);
+    if (side->batch_strides[axis] != side->batch_strides[next] * a->batch[next]) return false;
+  }
+  return true;
+}
+
+/* Drops batch axes of one element and merges neighbours that walk as one. */
+static void simplify_batch(om_attention *a) {
+  uint32_t rank = 0;
+  for (uint32_t i = 0; i < a->batch_rank; ++i) {
+    if (a->batch[i] == 1) continue;
+    const bool merges = rank > 0 && walk_as_one(a, rank - 1, i);
+    if (merges) a->batch[i] *= a->batch[rank - 1];
+    const uint32_t to = merges ? rank - 1 : rank++;
+    a->batch[to] = a->batch[i];
+    for (size_t k = 0; k < OM_ATTENTION_SIDES; ++k) {
+      om_attention_side *side = side_get(a, k);
+      side->batch_strides[to] = side->batch_strides[i];
+    }
+  }
+  a->batch_rank = rank;
+}
+
+static const char *check(om_gpu_binder *b, const om_attention *a) {
+  for (uint32_t i = OM_ATTENTION_Q_SCALE; i < OM_ATTENTION_INPUTS; ++i) {
+    const om_tensor *scale = om_gpu_input(b, i);
+    if (scale && !scale->data) return "its scale is known at run time only";
+  }
+  for (uint32_t i = 0; i <= OM_ATTENTION_MASK; ++i) {
+    const om_tensor *input = om_gpu_input(b, i);
+    if (input && om_tensor_elems(input) > INT32_MAX) return "it has more elements than are counted";
+  }
+  if (!om_gpu_output(b, 0)) return "nothing reads its result";
+  if (om_tensor_elems(om_gpu_output(b, 0)) > INT32_MAX) {
+    return "it has more elements than are counted";
+  }
+  if (a->depth == 0 || a->keys == 0) return "it adds no terms";
+  if (a->batch_rank > 2) return "its batch repeats in more than two runs of axes";
+  return NULL;
+}
+
+/* ---- The dispatches ---- */
+
+static void set_params(const om_attention *a, const cut *c, om_attention_kernel_params *p) {
+  const uint32_t last = a->batch_rank > 0 ? a->batch_rank - 1 : 0;
+  const bool has_two = a->batch_rank > 1;
+  *p = (om_attention_kernel_params){
+      .row_blocks = c->row_blocks,
+      .col_blocks = c->col_blocks,
+      .batch_1 = a->batch_rank > 0 ? (uint32_t)a->batch[last] : 1,
+      .rows = (uint32_t)a->rows,
+      .keys = (uint32_t)a->keys,
+      .depth = (uint32_t)a->depth,
+      .width = (uint32_t)a->width,
+      .q_row_stride = (uint32_t)a->q.row_stride,
+      .k_depth_stride = (uint32_t)a->k.row_stride,
+      .k_key_stride = (uint32_t)a->k.col_stride,
+      .v_key_stride = (uint32_t)a->v.row_stride,
+      .mask_row_stride = (uint32_t)a->mask.row_stride,
+      .mask_key_stride = (uint32_t)a->mask.col_stride,
+      .y_row_stride = (uint32_t)a->y.row_stride,
+      .q_scale = a->q_scale.value,
+      .k_scale = a->k_scale.value,
+      .scale = a->scale.value,
+  };
+  uint32_t *const strides[OM_ATTENTION_SIDES][2] = {{&p->q_stride_0, &p->q_stride_1},
+                                                    {&p->k_stride_0, &p->k_stride_1},
+                                                    {&p->v_stride_0, &p->v_stride_1},
+                                                    {&p->mask_stride_0, &p->mask_stride_1},
+                                                    {&p->y_stride_0, &p->y_stride_1}};
+  om_attention copy = *a;
+  for (size_t i = 0; i < OM_ATTENTION_SIDES; ++i) {
+    const om_attention_side *side = side_get(&copy, i);
+    if (has_two) *strides[i][0] = (uint32_t)side->batch_strides[0];
+    if (a->batch_rank > 0) *strides[i][1] = (uint32_t)side->batch_strides[last];
+  }
+}
+
+static uint32_t flags_of(const om_attention *a) {
+  return (uint32_t)a->q_scale.kind << OM_ATTENTION_Q_SCALE_AT |
+         (uint32_t)a->k_scale.kind << OM_ATTENTION_K_SCALE_AT |
+         (uint32_t)a->scale.kind << OM_ATTENTION_SCALE_AT |
+         (a->has_mask ? OM_ATTENTION_HAS_MASK : 0u) |
+         (a->zeroes_nan ? OM_ATTENTION_ZEROES_NAN : 0u);
+}
+
+static const char *add_dispatches(om_gpu_binder *b, const om_attention *a, bool is_exact) {
+  enum { MOST_SCRATCH_BYTES = 64 << 20 };
+  const cut c = choose_cut(a, is_exact);
+  const uint64_t group_bytes =
+      pieces(a->keys, OM_ATTENTION_TILE) * OM_ATTENTION_TILE * c.rows * sizeof(float);
+  uint64_t most = om_gpu_binder_limits(b)->max_groups[0];
+  if (is_exact) {
+    uint64_t bytes = om_gpu_binder_limits(b)->max_binding_bytes;
+    if (bytes > MOST_SCRATCH_BYTES) bytes = MOST_SCRATCH_BYTES;
+    if (group_bytes > bytes) return "its rows are too long";
+    if (most > bytes / group_bytes) most = bytes / group_bytes;
+  }
+  if (most > c.groups) most = c.groups;
+  om_gpu_operand operands[6] = {om_gpu_read(b, OM_ATTENTION_Q),
+                                om_gpu_read(b, OM_ATTENTION_K),
+                                om_gpu_read(b, OM_ATTENTION_V)};
+  if (a->has_mask) operands[3] = om_gpu_read(b, OM_ATTENTION_MASK);
+  operands[4] = om_gpu_write(b, 0);
+  if (is_exact) operands[5] = om_gpu_scratch(b, most * group_bytes);
+  om_attention_kernel_params params;
+  set_params(a, &c, &params);
+  for (uint64_t first = 0; first < c.groups; first += most) {
+    const uint64_t groups = c.groups - first < most ? c.groups - first : most;
+    const uint32_t constants[] = {flags_of(a),
+                                  (uint32_t)a->q.offset,
+                                  (uint32_t)a->k.offset,
+                                  (uint32_t)a->v.offset,
+                                  (uint32_t)a->q.col_stride,
+                                  (uint32_t)a->v.col_stride,
+                                  (uint32_t)a->y.col_stride};
+    om_gpu_dispatch *d = om_gpu_add_dispatch(b, c.shader);
+    if (!d) return om_gpu_no_memory;
+    params.first_group = (uint32_t)first;
+    memcpy(d->params, &params, sizeof params);
+    d->params_bytes = sizeof params;
+    memcpy(d->constants, constants, sizeof constants);
+    d->constant_count = OM_COUNT_OF(constants);
+    memcpy(d->operands, operands, sizeof operands);
+    d->operand_count = is_exact ? 6 : 5;
+    d->groups[0] = (uint32_t)groups;
+    d->flops = 2 * groups * c.rows * a->keys * (a->depth + a->width / c.col_blocks);
+  }
+  return NULL;
+}
+
+static const char *bind(om_gpu_binder *b) {
+  const om_tensor *inputs[OM_ATTENTION_INPUTS];
+  om_attention a;
+  om_tensor y;
+  for (uint32_t i = 0; i < OM_ATTENTION_INPUTS; ++i) inputs[i] = om_gpu_input(b, i);
+  b->status = om_attention_describe(b->ctx, om_gpu_binder_node(b)->params, inputs, &a, &y);
+  if (b->status != OM_OK) return "its shapes do not fit";
+  simplify_batch(&a);
+  const char *reason = check(b, &a);
+  return reason ? reason : add_dispatches(b, &a, om_gpu_binder_mode(b) == OM_MODE_EXACT);
+}
+
+const om_gpu_op om_gpu_ops_attention[] = {
+    {.domain = "onemodel",
+     .type = "Attention",
+     .dtypes = OM_DT(OM_DTYPE_F32),
+     .has_exact = true,
+     .primitives = OM_PRIMITIVE_ARITHMETIC | OM_PRIMITIVE_DIVIDE | OM_PRIMITIVE_FUNCTIONS,
+     .bind = bind},
+    {.type = NULL},
+};

@@ -1,0 +1,45 @@
+/* Parameters of the attention kernels. Strides count floats. */
+#ifndef OM_ATTENTION_PARAMS_H
+#define OM_ATTENTION_PARAMS_H
+
+#include "abi/om_params.h"
+
+/* Bits of the constant FLAGS: two for each scale (om_scale_kind), then one each. */
+#define OM_ATTENTION_Q_SCALE_AT 0
+#define OM_ATTENTION_K_SCALE_AT 2
+#define OM_ATTENTION_SCALE_AT   4
+#define OM_ATTENTION_HAS_MASK   64
+#define OM_ATTENTION_ZEROES_NAN 128
+
+OM_PARAMS_BEGIN(attention_kernel)
+OM_UINT(first_group)   /* of this dispatch */
+OM_UINT(row_blocks)    /* of one element of the batch */
+OM_UINT(col_blocks)
+OM_UINT(batch_1)       /* the batch is batch_0 by batch_1 */
+OM_UINT(rows)
+OM_UINT(keys)
+OM_UINT(depth)
+OM_UINT(width)
+OM_UINT(q_stride_0)    /* of the batch's axes; 0: the operand repeats */
+OM_UINT(q_stride_1)
+OM_UINT(q_row_stride)
+OM_UINT(k_stride_0)
+OM_UINT(k_stride_1)
+OM_UINT(k_depth_stride)
+OM_UINT(k_key_stride)
+OM_UINT(v_stride_0)
+OM_UINT(v_stride_1)
+OM_UINT(v_key_stride)
+OM_UINT(mask_stride_0)
+OM_UINT(mask_stride_1)
+OM_UINT(mask_row_stride)
+OM_UINT(mask_key_stride)
+OM_UINT(y_stride_0)
+OM_UINT(y_stride_1)
+OM_UINT(y_row_stride)
+OM_FLOAT(q_scale)
+OM_FLOAT(k_scale)
+OM_FLOAT(scale)
+OM_PARAMS_END(attention_kernel)
+
+#endif

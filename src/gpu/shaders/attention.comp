@@ -1,0 +1,471 @@
+// Attention: softmax(scale * Q K + mask) V, in one pass, strided operands.
+//
+// A workgroup of 128 invocations makes ROWS = 16 * PER rows of one element of the batch, 32 * PIECES
+// columns of them, going over the keys in tiles of 32 and over depth and width in pieces of 32. An invocation holds four
+// neighbouring keys (then four neighbouring columns of the result, in each of PIECES pieces) of PER
+// rows that lie 16 apart.
+//
+// Fast: a running largest and a running sum; what was summed so far is scaled down as the largest
+// grows. Exact: the scores wait in scratch memory, where each invocation reads what it wrote
+// itself: the largest; then exponentials and their sum, by 256 lanes (key i to lane i mod 256) and
+// a halving tree; then probabilities, and the product with V. A piece of the depth, and a tile of
+// the keys, is one block of 32 terms of a product; four blocks make a group.
+//
+//! kernel attention_rows16_32         OM_EXACT=0 PER=1 PIECES=1
+//! kernel attention_rows16_64         OM_EXACT=0 PER=1 PIECES=2
+//! kernel attention_rows16_128        OM_EXACT=0 PER=1 PIECES=4
+//! kernel attention_rows16_256        OM_EXACT=0 PER=1 PIECES=8
+//! kernel attention_rows32_32         OM_EXACT=0 PER=2 PIECES=1
+//! kernel attention_rows32_64         OM_EXACT=0 PER=2 PIECES=2
+//! kernel attention_rows32_128        OM_EXACT=0 PER=2 PIECES=4
+//! kernel attention_rows64_32         OM_EXACT=0 PER=4 PIECES=1
+//! kernel attention_rows64_64         OM_EXACT=0 PER=4 PIECES=2
+//! kernel attention_rows16_32_exact   OM_EXACT=1 PER=1 PIECES=1
+//! kernel attention_rows16_64_exact   OM_EXACT=1 PER=1 PIECES=2
+//! kernel attention_rows16_128_exact  OM_EXACT=1 PER=1 PIECES=4
+//! kernel attention_rows16_256_exact  OM_EXACT=1 PER=1 PIECES=8
+//! kernel attention_rows32_32_exact   OM_EXACT=1 PER=2 PIECES=1
+//! kernel attention_rows32_64_exact   OM_EXACT=1 PER=2 PIECES=2
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#include "common/om_shader.glsl"
+#include "abi/attention_params.h"
+
+#define THREADS 128
+#define ROWS (16 * PER)
+#define PIECE 32u
+layout(local_size_x = THREADS) in;
+
+OM_CONSTANT(0, FLAGS, 0)           // OM_ATTENTION_...
+OM_CONSTANT(1, Q_OFFSET, 0)
+OM_CONSTANT(2, K_OFFSET, 0)
+OM_CONSTANT(3, V_OFFSET, 0)
+OM_CONSTANT(4, Q_DEPTH_STRIDE, 1)
+OM_CONSTANT(5, V_COL_STRIDE, 1)
+OM_CONSTANT(6, Y_COL_STRIDE, 1)
+
+layout(set = 0, binding = 0, std430) readonly buffer Q { float q_data[]; };
+layout(set = 0, binding = 1, std430) readonly buffer K { float k_data[]; };
+layout(set = 0, binding = 2, std430) readonly buffer V { float v_data[]; };
+layout(set = 0, binding = 3, std430) readonly buffer Mask { float mask_data[]; };
+layout(set = 0, binding = 4, std430) writeonly buffer Y { float y_data[]; };
+#if OM_EXACT
+layout(set = 0, binding = 5, std430) buffer Scores { vec4 score_data[]; };
+#endif
+
+// Quads are turned by row (term), so that what is read at once lies in different banks.
+shared vec4 left_tile[ROWS * 8];    // a piece of Q, or probabilities, by rows
+shared vec4 right_tile[32 * 8];     // a piece of K or V, by terms
+#if OM_EXACT
+shared vec4 lane_sums[ROWS * 8];
+#endif
+shared float row_values[ROWS * 8];
+
+struct place {
+  uint thread, lane, row; // row: the first of the invocation's, in the workgroup
+  uint row_begin;         // of the workgroup
+  uint col_begin;         // of the result
+  uint q_base, k_base, v_base, mask_base, y_base;
+};
+
+uint left_slot(uint row, uint quad) {
+  return row * 8u + (quad ^ (row & 7u));
+}
+
+uint right_slot(uint term, uint quad) {
+  return term * 8u + (quad ^ (term & 7u));
+}
+
+float scaled(float value, uint kind, float by) {
+  OM_PRECISE float result = value;
+  if (kind == 1u) result = value * by;
+  if (kind == 2u) result = om_div(value, by);
+  return result;
+}
+
+void load_q(place p, uint begin) {
+  uint flags = FLAGS;
+  uint stride = Q_DEPTH_STRIDE;
+  uint kind = (flags >> OM_ATTENTION_Q_SCALE_AT) & 3u;
+  [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
+    uint row = p.thread / 8u + i * 16u;
+    uint quad = p.thread % 8u;
+    uint k = begin + quad * 4u;
+    vec4 value = vec4(0.0);
+    if (p.row_begin + row < P.rows && k < P.depth) {
+      uint at = p.q_base + (p.row_begin + row) * P.q_row_stride + k * stride;
+      value.x = scaled(q_data[at], kind, P.q_scale);
+      if (k + 1u < P.depth) value.y = scaled(q_data[at + stride], kind, P.q_scale);
+      if (k + 2u < P.depth) value.z = scaled(q_data[at + 2u * stride], kind, P.q_scale);
+      if (k + 3u < P.depth) value.w = scaled(q_data[at + 3u * stride], kind, P.q_scale);
+    }
+    left_tile[left_slot(row, quad)] = value;
+  }
+}
+
+// Four neighbouring keys of one term; neighbouring invocations read what lies side by side.
+void load_k(place p, uint key_begin, uint begin) {
+  uint flags = FLAGS;
+  uint kind = (flags >> OM_ATTENTION_K_SCALE_AT) & 3u;
+  [[unroll]] for (uint i = 0u; i < 2u; ++i) {
+    uint index = p.thread + i * uint(THREADS);
+    uint term = P.k_key_stride == 1u ? index / 8u : index % 32u;
+    uint quad = P.k_key_stride == 1u ? index % 8u : index / 32u;
+    uint key = key_begin + quad * 4u;
+    vec4 value = vec4(0.0);
+    if (begin + term < P.depth && key < P.keys) {
+      uint at = p.k_base + (begin + term) * P.k_depth_stride + key * P.k_key_stride;
+      value.x = scaled(k_data[at], kind, P.k_scale);
+      if (key + 1u < P.keys) value.y = scaled(k_data[at + P.k_key_stride], kind, P.k_scale);
+      if (key + 2u < P.keys) value.z = scaled(k_data[at + 2u * P.k_key_stride], kind, P.k_scale);
+      if (key + 3u < P.keys) value.w = scaled(k_data[at + 3u * P.k_key_stride], kind, P.k_scale);
+    }
+    right_tile[right_slot(term, quad)] = value;
+  }
+}
+
+void load_v(place p, uint key_begin, uint begin) {
+  uint stride = V_COL_STRIDE;
+  [[unroll]] for (uint i = 0u; i < 2u; ++i) {
+    uint term = p.thread / 8u + i * 16u;
+    uint quad = p.thread % 8u;
+    uint col = begin + quad * 4u;
+    vec4 value = vec4(0.0);
+    if (key_begin + term < P.keys && col < P.width) {
+      uint at = p.v_base + (key_begin + term) * P.v_key_stride + col * stride;
+      value.x = v_data[at];
+      if (col + 1u < P.width) value.y = v_data[at + stride];
+      if (col + 2u < P.width) value.z = v_data[at + 2u * stride];
+      if (col + 3u < P.width) value.w = v_data[at + 3u * stride];
+    }
+    right_tile[right_slot(term, quad)] = value;
+  }
+}
+
+// Adds `terms` (at most 32) terms of the two tiles to the sums, in order.
+void multiply(place p, uint terms, inout vec4 result[PER]) {
+  OM_PRECISE vec4 sum[PER];
+  [[unroll]] for (uint i = 0u; i < uint(PER); ++i) sum[i] = result[i];
+  for (uint quad = 0u; quad * 4u < terms; ++quad) {
+    uint term = quad * 4u;
+    vec4 b0 = right_tile[right_slot(term, p.lane)];
+    vec4 b1 = right_tile[right_slot(term + 1u, p.lane)];
+    vec4 b2 = right_tile[right_slot(term + 2u, p.lane)];
+    vec4 b3 = right_tile[right_slot(term + 3u, p.lane)];
+    [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
+      vec4 a = left_tile[left_slot(p.row + i * 16u, quad)];
+#if OM_EXACT
+      sum[i] = sum[i] + vec4(a.x) * b0;
+      if (term + 1u < terms) sum[i] = sum[i] + vec4(a.y) * b1;
+      if (term + 2u < terms) sum[i] = sum[i] + vec4(a.z) * b2;
+      if (term + 3u < terms) sum[i] = sum[i] + vec4(a.w) * b3;
+#else
+      sum[i] = fma(vec4(a.x), b0, sum[i]);
+      sum[i] = fma(vec4(a.y), b1, sum[i]);
+      sum[i] = fma(vec4(a.z), b2, sum[i]);
+      sum[i] = fma(vec4(a.w), b3, sum[i]);
+#endif
+    }
+  }
+  [[unroll]] for (uint i = 0u; i < uint(PER); ++i) result[i] = sum[i];
+}
+
+// The product of Q and K for the invocation's rows and keys.
+void multiply_q_k(place p, uint key_begin, out vec4 result[PER]) {
+  OM_PRECISE vec4 part[PER];
+  OM_PRECISE vec4 total[PER];
+  vec4 block[PER];
+  [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
+    part[i] = vec4(0.0);
+    total[i] = vec4(0.0);
+    block[i] = vec4(0.0);
+  }
+  for (uint begin = 0u; begin < P.depth; begin += PIECE) {
+    barrier();
+    load_q(p, begin);
+    load_k(p, key_begin, begin);
+    barrier();
+    multiply(p, min(P.depth - begin, PIECE), block);
+#if OM_EXACT
+    bool is_first = begin % 128u == 0u;
+    bool is_last = (begin + PIECE) % 128u == 0u || begin + PIECE >= P.depth;
+    [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
+      if (is_first) {
+        part[i] = block[i];
+      } else {
+        part[i] = part[i] + block[i];
+      }
+      block[i] = vec4(0.0);
+      if (is_last) {
+        if (begin < 128u) {
+          total[i] = part[i];
+        } else {
+          total[i] = total[i] + part[i];
+        }
+      }
+    }
+#endif
+  }
+  [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
+#if OM_EXACT
+    result[i] = total[i];
+#else
+    result[i] = block[i];
+#endif
+  }
+}
+
+// A key past the end gets -infinity.
+float finished_score(place p, float product, uint row, uint key) {
+  uint flags = FLAGS;
+  OM_PRECISE float score = scaled(product, (flags >> OM_ATTENTION_SCALE_AT) & 3u, P.scale);
+  if (key >= P.keys) {
+    score = om_float(OM_INFINITY_BITS | OM_SIGN_BIT);
+  } else if ((flags & uint(OM_ATTENTION_HAS_MASK)) != 0u && row < P.rows) {
+    score = score + mask_data[p.mask_base + row * P.mask_row_stride + key * P.mask_key_stride];
+  }
+  return score;
+}
+
+void make_scores(place p, uint key_begin, out vec4 scores[PER]) {
+  vec4 products[PER];
+  multiply_q_k(p, key_begin, products);
+  uint key = key_begin + p.lane * 4u;
+  [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
+    uint row = p.row_begin + p.row + i * 16u;
+    scores[i].x = finished_score(p, products[i].x, row, key);
+    scores[i].y = finished_score(p, products[i].y, row, key + 1u);
+    scores[i].z = finished_score(p, products[i].z, row, key + 2u);
+    scores[i].w = finished_score(p, products[i].w, row, key + 3u);
+  }
+}
+
+float largest_of(vec4 v) {
+  return om_max(om_max(v.x, v.y), om_max(v.z, v.w));
+}
+
+// The largest of what the eight invocations of each row have. Barriers before and after.
+void fold_largest(place p, inout float values[PER]) {
+  [[unroll]] for (uint i = 0u; i < uint(PER); ++i) row_values[(p.row + i * 16u) * 8u + p.lane] = values[i];
+  barrier();
+  [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
+    [[unroll]] for (uint lane = 0u; lane < 8u; ++lane) {
+      values[i] = om_max(values[i], row_values[(p.row + i * 16u) * 8u + lane]);
+    }
+  }
+}
+
+void store(place p, uint begin, uint row, vec4 value) {
+  uint stride = Y_COL_STRIDE;
+  uint col = begin + p.lane * 4u;
+  if (p.row_begin + row >= P.rows) return;
+  uint at = p.y_base + (p.row_begin + row) * P.y_row_stride + col * stride;
+  if (col < P.width) y_data[at] = value.x;
+  if (col + 1u < P.width) y_data[at + stride] = value.y;
+  if (col + 2u < P.width) y_data[at + 2u * stride] = value.z;
+  if (col + 3u < P.width) y_data[at + 3u * stride] = value.w;
+}
+
+#if OM_EXACT
+
+uint score_slot(uint group, uint tile, uint i, uint thread) {
+  uint tiles = (P.keys + 31u) / 32u;
+  return (((group - P.first_group) * tiles + tile) * uint(PER) + i) * uint(THREADS) + thread;
+}
+
+// Turns scores into exponentials and adds those of every eighth tile: four of the row's lanes.
+vec4 sum_tiles(place p, uint group, uint i, uint first_tile, float largest) {
+  OM_PRECISE vec4 sum = vec4(0.0);
+  uint tiles = (P.keys + 31u) / 32u;
+  for (uint tile = first_tile; tile < tiles; tile += 8u) {
+    uint slot = score_slot(group, tile, i, p.thread);
+    OM_PRECISE vec4 value = score_data[slot];
+    value = value - vec4(largest);
+    uint key = tile * 32u + p.lane * 4u;
+    vec4 power = vec4(0.0);
+    if (key < P.keys) power.x = om_exp(value.x);
+    if (key + 1u < P.keys) power.y = om_exp(value.y);
+    if (key + 2u < P.keys) power.z = om_exp(value.z);
+    if (key + 3u < P.keys) power.w = om_exp(value.w);
+    score_data[slot] = power;
+    sum = sum + power;
+  }
+  return sum;
+}
+
+// The tree from 256 lanes to 32: eight tiles, four lanes each.
+vec4 sum_lanes(place p, uint group, uint i, float largest) {
+  OM_PRECISE vec4 sum[8];
+  [[unroll]] for (uint tile = 0u; tile < 8u; ++tile) sum[tile] = sum_tiles(p, group, i, tile, largest);
+  [[unroll]] for (uint tile = 0u; tile < 4u; ++tile) sum[tile] = sum[tile] + sum[tile + 4u];
+  [[unroll]] for (uint tile = 0u; tile < 2u; ++tile) sum[tile] = sum[tile] + sum[tile + 2u];
+  return sum[0] + sum[1];
+}
+
+// The tree from 32 lanes to the sum.
+float sum_row(uint row) {
+  OM_PRECISE vec4 sum[8];
+  [[unroll]] for (uint lane = 0u; lane < 8u; ++lane) sum[lane] = lane_sums[row * 8u + lane];
+  [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) sum[lane] = sum[lane] + sum[lane + 4u];
+  [[unroll]] for (uint lane = 0u; lane < 2u; ++lane) sum[lane] = sum[lane] + sum[lane + 2u];
+  sum[0] = sum[0] + sum[1];
+  OM_PRECISE float low = sum[0].x + sum[0].z;
+  OM_PRECISE float high = sum[0].y + sum[0].w;
+  OM_PRECISE float total = low + high;
+  return total;
+}
+
+float probability(float power, float sum) {
+  uint flags = FLAGS;
+  float result = om_div(power, sum);
+  if ((flags & uint(OM_ATTENTION_ZEROES_NAN)) != 0u && om_is_nan(result)) result = 0.0;
+  return result;
+}
+
+void attend(place p, uint group) {
+  uint tiles = (P.keys + 31u) / 32u;
+  float largest[PER];
+  float sums[PER];
+  [[unroll]] for (uint i = 0u; i < uint(PER); ++i) largest[i] = om_float(OM_INFINITY_BITS | OM_SIGN_BIT);
+  for (uint tile = 0u; tile < tiles; ++tile) {
+    vec4 scores[PER];
+    make_scores(p, tile * 32u, scores);
+    [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
+      score_data[score_slot(group, tile, i, p.thread)] = scores[i];
+      largest[i] = om_max(largest[i], largest_of(scores[i]));
+    }
+  }
+  fold_largest(p, largest);
+  [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
+    lane_sums[(p.row + i * 16u) * 8u + p.lane] = sum_lanes(p, group, i, largest[i]);
+  }
+  barrier();
+  [[unroll]] for (uint i = 0u; i < uint(PER); ++i) sums[i] = sum_row(p.row + i * 16u);
+
+  OM_PRECISE vec4 part[PER * PIECES];
+  OM_PRECISE vec4 total[PER * PIECES];
+  [[unroll]] for (uint i = 0u; i < uint(PER * PIECES); ++i) {
+    part[i] = vec4(0.0);
+    total[i] = vec4(0.0);
+  }
+  for (uint tile = 0u; tile < tiles; ++tile) {
+    barrier();
+    [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
+      vec4 power = score_data[score_slot(group, tile, i, p.thread)];
+      vec4 value = vec4(probability(power.x, sums[i]),
+                        probability(power.y, sums[i]),
+                        probability(power.z, sums[i]),
+                        probability(power.w, sums[i]));
+      left_tile[left_slot(p.row + i * 16u, p.lane)] = value;
+    }
+    [[unroll]] for (uint piece = 0u; piece < uint(PIECES); ++piece) {
+      vec4 block[PER];
+      [[unroll]] for (uint i = 0u; i < uint(PER); ++i) block[i] = vec4(0.0);
+      barrier();
+      load_v(p, tile * 32u, p.col_begin + piece * PIECE);
+      barrier();
+      multiply(p, min(P.keys - tile * 32u, 32u), block);
+      [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
+        uint at = i * uint(PIECES) + piece;
+        if (tile % 4u == 0u) {
+          part[at] = block[i];
+        } else {
+          part[at] = part[at] + block[i];
+        }
+        if (tile % 4u == 3u || tile + 1u == tiles) {
+          if (tile < 4u) {
+            total[at] = part[at];
+          } else {
+            total[at] = total[at] + part[at];
+          }
+        }
+      }
+    }
+  }
+  [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
+    [[unroll]] for (uint piece = 0u; piece < uint(PIECES); ++piece) {
+      store(p, p.col_begin + piece * PIECE, p.row + i * 16u, total[i * uint(PIECES) + piece]);
+    }
+  }
+}
+
+#else
+
+void attend(place p, uint group) {
+  uint flags = FLAGS;
+  float best[PER];
+  float sum[PER];
+  vec4 result[PER * PIECES];
+  // The lowest number, so that a difference of infinities cannot arise from what is masked out.
+  [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
+    best[i] = om_float(0xff7fffffu);
+    sum[i] = 0.0;
+  }
+  [[unroll]] for (uint i = 0u; i < uint(PER * PIECES); ++i) result[i] = vec4(0.0);
+  for (uint key_begin = 0u; key_begin < P.keys; key_begin += 32u) {
+    vec4 scores[PER];
+    float largest[PER];
+    make_scores(p, key_begin, scores);
+    [[unroll]] for (uint i = 0u; i < uint(PER); ++i) largest[i] = max(best[i], largest_of(scores[i]));
+    fold_largest(p, largest);
+    [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
+      float factor = exp(best[i] - largest[i]);
+      vec4 power = exp(scores[i] - vec4(largest[i]));
+      best[i] = largest[i];
+      sum[i] = sum[i] * factor + (power.x + power.y) + (power.z + power.w);
+      [[unroll]] for (uint piece = 0u; piece < uint(PIECES); ++piece) {
+        result[i * uint(PIECES) + piece] = result[i * uint(PIECES) + piece] * vec4(factor);
+      }
+      left_tile[left_slot(p.row + i * 16u, p.lane)] = power;
+    }
+    [[unroll]] for (uint piece = 0u; piece < uint(PIECES); ++piece) {
+      vec4 block[PER];
+      [[unroll]] for (uint i = 0u; i < uint(PER); ++i) block[i] = result[i * uint(PIECES) + piece];
+      barrier();
+      load_v(p, key_begin, p.col_begin + piece * PIECE);
+      barrier();
+      multiply(p, min(P.keys - key_begin, 32u), block);
+      [[unroll]] for (uint i = 0u; i < uint(PER); ++i) result[i * uint(PIECES) + piece] = block[i];
+    }
+  }
+  barrier();
+  [[unroll]] for (uint i = 0u; i < uint(PER); ++i) row_values[(p.row + i * 16u) * 8u + p.lane] = sum[i];
+  barrier();
+  [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
+    float total = 0.0;
+    [[unroll]] for (uint lane = 0u; lane < 8u; ++lane) {
+      total = total + row_values[(p.row + i * 16u) * 8u + lane];
+    }
+    // A row with a key to see has the sum 1 at least.
+    bool is_zero = (flags & uint(OM_ATTENTION_ZEROES_NAN)) != 0u && !(total > 0.0);
+    [[unroll]] for (uint piece = 0u; piece < uint(PIECES); ++piece) {
+      vec4 value = result[i * uint(PIECES) + piece] / vec4(total);
+      store(p, p.col_begin + piece * PIECE, p.row + i * 16u, is_zero ? vec4(0.0) : value);
+    }
+  }
+}
+
+#endif
+
+void main() {
+  uint group = P.first_group + gl_WorkGroupID.x;
+  uint element = group / P.col_blocks / P.row_blocks;
+  uint index_0 = element / P.batch_1;
+  uint index_1 = element % P.batch_1;
+  uint q_offset = Q_OFFSET;
+  uint k_offset = K_OFFSET;
+  uint v_offset = V_OFFSET;
+  place p;
+  p.thread = gl_LocalInvocationID.x;
+  p.lane = p.thread % 8u;
+  p.row = p.thread / 8u;
+  p.row_begin = group / P.col_blocks % P.row_blocks * uint(ROWS);
+  p.col_begin = group % P.col_blocks * uint(PIECES) * PIECE;
+  p.q_base = q_offset + index_0 * P.q_stride_0 + index_1 * P.q_stride_1;
+  p.k_base = k_offset + index_0 * P.k_stride_0 + index_1 * P.k_stride_1;
+  p.v_base = v_offset + index_0 * P.v_stride_0 + index_1 * P.v_stride_1;
+  p.mask_base = index_0 * P.mask_stride_0 + index_1 * P.mask_stride_1;
+  p.y_base = index_0 * P.y_stride_0 + index_1 * P.y_stride_1;
+  attend(p, group);
+}

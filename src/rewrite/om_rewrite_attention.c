@@ -1,0 +1,361 @@
+/* Attention as exporters spell it out, as one operator (ops_attention.c):
+ *
+ *     MatMul(q, k) -> [Div | Mul by a scalar] -> [Add of a mask] -> Softmax over the last axis
+ *     -> [Where(IsNaN(p), 0, p)] -> MatMul(p, v) -> [Transpose]
+ *
+ * where q and k may be a Mul or Div by a scalar, and q, k and v Transposes, which are read through.
+ * Reshapes stay: they cost nothing. A value between the nodes that something else reads, or the
+ * caller wants, leaves everything as it is. The result has the same bits, so this is for both
+ * modes.
+ *
+ * The operator is for float32, and for operands of rank 2 and more: where neither the file nor the
+ * nodes around tell so much, nothing is done.
+ */
+#include "rewrite/om_rewrite_facts.h"
+
+enum {
+  MOST_STEPS = 8,  /* that a question about a value goes back */
+  MOST_LAYERS = 6, /* Transposes and scales of one operand */
+};
+
+typedef struct operand {
+  om_value_id value;
+  om_value_id scale; /* OM_NO_VALUE: none */
+  bool divides;
+  uint32_t rank; /* of the permutation; 0: none */
+  int64_t perm[OM_MAX_RANK];
+} operand;
+
+typedef struct match {
+  operand q, k, v;
+  om_value_id mask, scale; /* OM_NO_VALUE: none */
+  bool divides;
+  bool zeroes_nan;
+  om_node_id product, softmax, last; /* last: the MatMul with V */
+  const om_value_fact *facts;        /* borrowed */
+} match;
+
+static const om_node *maker(const om_rewriter *rw, om_value_id value, const char *type) {
+  om_node_id id = om_rewriter_maker(rw, value, type);
+  return id == OM_NO_NODE ? NULL : &rw->graph->nodes[id];
+}
+
+static const om_node *any_maker(const om_rewriter *rw, om_value_id value) {
+  if (value == OM_NO_VALUE) return NULL;
+  om_node_id id = rw->graph->values[value].producer;
+  if (id == OM_NO_NODE || rw->graph->nodes[id].outputs[0] != value) return NULL;
+  const om_node *node = &rw->graph->nodes[id];
+  return node->type && node->domain[0] == '\0' ? node : NULL;
+}
+
+static bool is_one_of(const om_node *node, const char *const *types, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (strcmp(node->type, types[i]) == 0) return true;
+  }
+  return false;
+}
+
+/* ---- What is known of a value ---- */
+
+static bool is_single(const om_tensor *tensor) {
+  return tensor && om_tensor_elems(tensor) == 1 && tensor->rank <= 1;
+}
+
+/* The last element of a shape: Slice(Shape(x), [-1], [large]). */
+static bool is_last_extent(const om_rewriter *rw, const om_node *slice) {
+  int64_t start = 0, end = 0;
+  if (slice->input_count < 3 || !maker(rw, slice->inputs[0], "Shape")) return false;
+  const om_tensor *starts = om_rewriter_constant(rw, slice->inputs[1]);
+  const om_tensor *ends = om_rewriter_constant(rw, slice->inputs[2]);
+  if (!is_single(starts) || !is_single(ends) || starts->dtype != OM_DTYPE_I64 ||
+      ends->dtype != OM_DTYPE_I64) {
+    return false;
+  }
+  memcpy(&start, starts->data, sizeof start);
+  memcpy(&end, ends->data, sizeof end);
+  return start == -1 && end >= OM_MAX_RANK;
+}
+
+/* True if the value has one element, rank 0 or 1, and follows from constants and shapes alone, so
+ * that a plan knows it. */
+static bool is_scalar(const om_rewriter *rw, om_value_id value, uint32_t steps) {
+  static const char *const made[] = {"Sqrt", "Cast", "Div", "Mul", "Reciprocal", "Pow"};
+  const om_tensor *constant = om_rewriter_constant(rw, value);
+  const om_node *node = any_maker(rw, value);
+  if (constant) return is_single(constant);
+  if (!node || steps == 0) return false;
+  if (strcmp(node->type, "Slice") == 0) return is_last_extent(rw, node);
+  if (strcmp(node->type, "Gather") == 0) {
+    return maker(rw, node->inputs[0], "Shape") &&
+           is_single(om_rewriter_constant(rw, node->inputs[1]));
+  }
+  if (!is_one_of(node, made, OM_COUNT_OF(made))) return false;
+  for (uint32_t i = 0; i < node->input_count; ++i) {
+    if (!is_scalar(rw, node->inputs[i], steps - 1)) return false;
+  }
+  return true;
+}
+
+/* ---- The pattern ---- */
+
+static bool is_read_once(const om_rewriter *rw, om_value_id value) {
+  return rw->uses[value] == 1 && !rw->graph->values[value].is_output;
+}
+
+/* If `value` is something times or by a scalar: *out_scale, *out_divides; returns the something,
+ * else OM_NO_VALUE. */
+static om_value_id match_scale(const om_rewriter *rw,
+                               om_value_id value,
+                               om_value_id *out_scale,
+                               bool *out_divides) {
+  const om_node *mul = maker(rw, value, "Mul");
+  const om_node *div = maker(rw, value, "Div");
+  const om_node *node = mul ? mul : div;
+  if (!node || node->opset < 7 || !is_read_once(rw, value)) return OM_NO_VALUE;
+  for (uint32_t side = 0; side < (mul ? 2u : 1u); ++side) {
+    if (!is_scalar(rw, node->inputs[1 - side], MOST_STEPS)) continue;
+    *out_scale = node->inputs[1 - side];
+    *out_divides = div != NULL;
+    return node->inputs[side];
+  }
+  return OM_NO_VALUE;
+}
+
+/* Reads through a Transpose: the operand's axis d is the source's axis perm[d]. */
+static om_status add_perm(om_ctx *ctx, const om_node *transpose, operand *x, bool *out_fits) {
+  const int64_t *axes = NULL;
+  size_t count = 0;
+  int64_t own[OM_MAX_RANK];
+  *out_fits = false;
+  OM_TRY(om_node_attr_ints(ctx, transpose, "perm", &axes, &count));
+  if (count < 2 || count > OM_MAX_RANK || (x->rank != 0 && x->rank != count)) return OM_OK;
+  for (size_t d = 0; d < count; ++d) {
+    if (axes[d] < 0 || axes[d] >= (int64_t)count) return OM_OK;
+    own[d] = axes[x->rank != 0 ? x->perm[d] : (int64_t)d];
+  }
+  memcpy(x->perm, own, count * sizeof *own);
+  x->rank = (uint32_t)count;
+  x->value = transpose->inputs[0];
+  *out_fits = true;
+  return OM_OK;
+}
+
+static om_status match_operand(
+    om_ctx *ctx, const om_rewriter *rw, om_value_id value, bool may_scale, operand *out) {
+  *out = (operand){.value = value, .scale = OM_NO_VALUE};
+  for (uint32_t i = 0; i < MOST_LAYERS; ++i) {
+    const om_node *transpose = maker(rw, out->value, "Transpose");
+    bool goes_on = false;
+    if (transpose) OM_TRY(add_perm(ctx, transpose, out, &goes_on));
+    if (!goes_on && may_scale && out->scale == OM_NO_VALUE) {
+      om_value_id source = match_scale(rw, out->value, &out->scale, &out->divides);
+      goes_on = source != OM_NO_VALUE;
+      if (goes_on) out->value = source;
+    }
+    if (!goes_on) break;
+  }
+  return OM_OK;
+}
+
+/* The Softmax that makes what Where(IsNaN(p), 0, p) or nothing follows. */
+static const om_node *match_softmax(const om_rewriter *rw, om_value_id value, match *m) {
+  const om_node *where = maker(rw, value, "Where");
+  float zero = 1.0f;
+  if (!is_read_once(rw, value)) return NULL;
+  if (where) {
+    const om_node *is_nan = maker(rw, where->inputs[0], "IsNaN");
+    value = where->inputs[2];
+    if (!is_nan || is_nan->inputs[0] != value || !is_read_once(rw, where->inputs[0])) return NULL;
+    if (!om_rewriter_scalar(rw, where->inputs[1], &zero) || zero != 0.0f) return NULL;
+    if (om_rewriter_constant(rw, where->inputs[1])->rank > 1) return NULL;
+    if (rw->uses[value] != 2 || rw->graph->values[value].is_output) return NULL;
+    m->zeroes_nan = true;
+  }
+  m->softmax = om_rewriter_maker(rw, value, "Softmax");
+  return m->softmax == OM_NO_NODE ? NULL : &rw->graph->nodes[m->softmax];
+}
+
+/* [Div | Mul] over a MatMul. */
+static const om_node *match_product(const om_rewriter *rw, om_value_id value, match *m) {
+  om_value_id source = match_scale(rw, value, &m->scale, &m->divides);
+  if (source == OM_NO_VALUE) {
+    m->scale = OM_NO_VALUE;
+    source = value;
+  }
+  m->product = om_rewriter_maker(rw, source, "MatMul");
+  if (m->product == OM_NO_NODE || !is_read_once(rw, source)) return NULL;
+  return &rw->graph->nodes[m->product];
+}
+
+/* [Add of a mask] over that. */
+static const om_node *match_scores(const om_rewriter *rw, om_value_id value, match *m) {
+  const om_node *add = maker(rw, value, "Add");
+  m->mask = OM_NO_VALUE;
+  if (!is_read_once(rw, value)) return NULL;
+  if (!add) return match_product(rw, value, m);
+  if (add->opset < 7) return NULL;
+  for (uint32_t i = 0; i < 2; ++i) {
+    const om_node *product = match_product(rw, add->inputs[i], m);
+    m->mask = add->inputs[1 - i];
+    if (product) return product;
+  }
+  return NULL;
+}
+
+static uint32_t operand_rank(const match *m, const operand *x) {
+  return x->rank != 0 ? x->rank : m->facts[x->value].rank;
+}
+
+/* The Softmax goes along the last axis of the scores. */
+static om_status is_last_axis(om_ctx *ctx, const om_rewriter *rw, const match *m, bool *out_is) {
+  const om_node *softmax = &rw->graph->nodes[m->softmax];
+  int64_t axis = -1;
+  uint32_t rank = operand_rank(m, &m->q);
+  uint32_t other = operand_rank(m, &m->k);
+  OM_TRY(om_node_attr_int(ctx, softmax, "axis", softmax->opset < 13 ? 1 : -1, &axis));
+  if (other > rank) rank = other;
+  *out_is = axis == -1;
+  if (m->mask != OM_NO_VALUE) {
+    other = m->facts[m->mask].rank;
+    if (other > rank) rank = other; /* an unknown one is larger than any axis */
+  }
+  if (axis >= 0 && axis + 1 == (int64_t)rank) *out_is = true;
+  return OM_OK;
+}
+
+static bool is_float32(const match *m) {
+  const om_value_id values[] = {m->q.value, m->k.value, m->v.value, m->mask};
+  for (size_t i = 0; i < OM_COUNT_OF(values); ++i) {
+    if (values[i] == OM_NO_VALUE || m->facts[values[i]].dtype == OM_DTYPE_NONE) continue;
+    return m->facts[values[i]].dtype == OM_DTYPE_F32;
+  }
+  return false;
+}
+
+static om_status find(om_ctx *ctx, const om_rewriter *rw, match *m, bool *out_fits) {
+  const om_node *last = &rw->graph->nodes[m->last];
+  const om_node *softmax = match_softmax(rw, last->inputs[0], m);
+  const om_node *product = softmax ? match_scores(rw, softmax->inputs[0], m) : NULL;
+  *out_fits = false;
+  if (!product) return OM_OK;
+  OM_TRY(match_operand(ctx, rw, product->inputs[0], true, &m->q));
+  OM_TRY(match_operand(ctx, rw, product->inputs[1], true, &m->k));
+  OM_TRY(match_operand(ctx, rw, last->inputs[1], false, &m->v));
+  const operand *const operands[] = {&m->q, &m->k, &m->v};
+  for (size_t i = 0; i < OM_COUNT_OF(operands); ++i) {
+    const uint32_t rank = operand_rank(m, operands[i]);
+    if (rank == OM_RANK_UNKNOWN || rank < 2) return OM_OK;
+  }
+  if (!is_float32(m)) return OM_OK;
+  return is_last_axis(ctx, rw, m, out_fits);
+}
+
+/* ---- The replacement ---- */
+
+static void add_ints(om_attr *attrs, uint32_t *count, const char *name, const operand *x) {
+  if (x->rank == 0) return;
+  attrs[(*count)++] =
+      (om_attr){.name = name, .kind = OM_ATTR_INTS, .count = x->rank, .ints = x->perm};
+}
+
+static void add_flag(om_attr *attrs, uint32_t *count, const char *name, bool is_set) {
+  if (is_set) attrs[(*count)++] = (om_attr){.name = name, .kind = OM_ATTR_INT, .count = 1, .i = 1};
+}
+
+/* The Transpose of the result, if nothing else reads it, becomes the Attention: *out_y has its
+ * permutation; else the MatMul does. */
+static om_status choose_node(
+    om_ctx *ctx, om_rewriter *rw, const match *m, operand *out_y, om_node_id *out_id) {
+  om_value_id result = rw->graph->nodes[m->last].outputs[0];
+  om_node_id transpose = om_rewriter_sole_reader(rw, result, "Transpose");
+  bool fits = false;
+  *out_y = (operand){.rank = 0};
+  *out_id = m->last;
+  if (transpose == OM_NO_NODE) return OM_OK;
+  OM_TRY(add_perm(ctx, &rw->graph->nodes[transpose], out_y, &fits));
+  if (!fits) return OM_OK;
+  *out_id = transpose;
+  return om_rewriter_drop(
+      ctx, rw, m->last, "merged into '%.150s'", rw->graph->nodes[transpose].name);
+}
+
+/* Drops the maker of *inout_value, which becomes its input that is not `other`. */
+static om_status drop_maker(
+    om_ctx *ctx, om_rewriter *rw, om_value_id other, const char *name, om_value_id *inout_value) {
+  om_node_id id = rw->graph->values[*inout_value].producer;
+  const om_node *node = &rw->graph->nodes[id];
+  *inout_value = node->inputs[node->inputs[0] == other ? 1 : 0];
+  return om_rewriter_drop(ctx, rw, id, "merged into '%.150s'", name);
+}
+
+/* What lies between the MatMuls, and the first of them: nothing else reads it. */
+static om_status drop_parts(om_ctx *ctx, om_rewriter *rw, const match *m, const char *name) {
+  om_value_id value = rw->graph->nodes[m->last].inputs[0];
+  if (m->zeroes_nan) {
+    const om_node *where = &rw->graph->nodes[rw->graph->values[value].producer];
+    om_value_id is_nan = where->inputs[0];
+    OM_TRY(drop_maker(ctx, rw, OM_NO_VALUE, name, &is_nan));
+    OM_TRY(drop_maker(ctx, rw, OM_NO_VALUE, name, &value));
+    value = rw->graph->nodes[m->softmax].outputs[0];
+  }
+  OM_TRY(drop_maker(ctx, rw, OM_NO_VALUE, name, &value));
+  if (m->mask != OM_NO_VALUE) OM_TRY(drop_maker(ctx, rw, m->mask, name, &value));
+  if (m->scale != OM_NO_VALUE) OM_TRY(drop_maker(ctx, rw, m->scale, name, &value));
+  return om_rewriter_drop(ctx, rw, m->product, "merged into '%.150s'", name);
+}
+
+static om_status replace(om_ctx *ctx, om_rewriter *rw, const match *m) {
+  om_attr attrs[8];
+  uint32_t count = 0;
+  om_node_id id;
+  operand *y = OM_POOL_NEW(ctx, &rw->graph->pool, operand, 4); /* attributes live on */
+  if (!y) return OM_E_OUT_OF_MEMORY;
+  y[1] = m->q;
+  y[2] = m->k;
+  y[3] = m->v;
+  OM_TRY(choose_node(ctx, rw, m, &y[0], &id));
+  add_ints(attrs, &count, "y_perm", &y[0]);
+  add_ints(attrs, &count, "q_perm", &y[1]);
+  add_ints(attrs, &count, "k_perm", &y[2]);
+  add_ints(attrs, &count, "v_perm", &y[3]);
+  add_flag(attrs, &count, "q_divides", m->q.divides);
+  add_flag(attrs, &count, "k_divides", m->k.divides);
+  add_flag(attrs, &count, "divides", m->divides);
+  add_flag(attrs, &count, "zeroes_nan", m->zeroes_nan);
+  const om_value_id inputs[] = {
+      m->q.value, m->k.value, m->v.value, m->mask, m->q.scale, m->k.scale, m->scale};
+  const om_rewritten_node node = {.domain = "onemodel",
+                                  .type = "Attention",
+                                  .opset = 1,
+                                  .inputs = inputs,
+                                  .input_count = OM_COUNT_OF(inputs),
+                                  .attrs = attrs,
+                                  .attr_count = count};
+  OM_TRY(drop_parts(ctx, rw, m, rw->graph->nodes[id].name));
+  return om_rewriter_become(ctx, rw, id, &node);
+}
+
+static om_status apply(om_ctx *ctx, om_rewriter *rw) {
+  om_status st = OM_OK;
+  om_value_fact *facts = NULL; /* scratch */
+  OM_GO(om_value_facts_create(ctx, rw, &facts));
+  for (om_node_id id = 0; id < rw->graph->node_count; ++id) {
+    const om_node *node = &rw->graph->nodes[id];
+    match m = {.last = id, .facts = facts};
+    bool does_fit = false;
+    if (!node->type || node->domain[0] != '\0' || strcmp(node->type, "MatMul") != 0) continue;
+    OM_GO(find(ctx, rw, &m, &does_fit));
+    if (does_fit) OM_GO(replace(ctx, rw, &m));
+  }
+done:
+  om_delete(ctx, facts);
+  return st;
+}
+
+const om_rewrite om_rewrite_attention = {
+    .name = "fused_attention",
+    .in_fast = true,
+    .in_exact = true,
+    .asker = OM_REWRITE_ALWAYS,
+    .apply = apply,
+};

@@ -1,0 +1,21 @@
+/* What the graph tells about its values before shapes are known: types and ranks, as far as the
+ * operators of encoders carry them on. For rewrites whose result takes less than their parts do.
+ */
+#ifndef OM_REWRITE_FACTS_H
+#define OM_REWRITE_FACTS_H
+
+#include "rewrite/om_rewrite.h"
+
+typedef struct om_value_fact {
+  om_dtype dtype; /* OM_DTYPE_NONE: not known */
+  uint32_t rank;  /* OM_RANK_UNKNOWN: not known */
+} om_value_fact;
+
+/* One for each value there is now; the caller deletes them. */
+om_status om_value_facts_create(om_ctx *ctx, const om_rewriter *rw, om_value_fact **out_facts);
+
+/* Elements of a list of integers: a constant, or one that Concat makes of constants and of
+ * unsqueezed scalars; OM_RANK_UNKNOWN where nothing tells. */
+uint32_t om_value_list_count(const om_rewriter *rw, const om_value_fact *facts, om_value_id value);
+
+#endif

@@ -1,0 +1,283 @@
+/* onemodel.Attention by itself, and the patterns that rewrites make it from. */
+#include <math.h>
+
+#include "harness/om_test.h"
+
+/* ---- The operator ---- */
+
+typedef struct ref_view {
+  uint32_t rank;
+  int64_t dims[OM_MAX_RANK], strides[OM_MAX_RANK];
+  int64_t offset;
+  const double *values;
+} ref_view;
+
+static ref_view view_of(const om_node *node, const om_ref_tensor *x, int part, const char *perm) {
+  ref_view v = {.rank = x->rank, .values = x->values};
+  const int64_t heads = part < 3 ? om_ref_int(node, "heads", 0) : 0;
+  const int64_t parts = om_ref_int(node, "parts", 1);
+  ref_view from;
+  int64_t stride = 1;
+  for (uint32_t d = x->rank; d-- > 0;) {
+    v.dims[d] = x->dims[d];
+    v.strides[d] = stride;
+    stride *= x->dims[d];
+  }
+  if (heads > 0) {
+    const int64_t size = x->dims[x->rank - 1] / heads / parts;
+    v.offset = parts > 1 ? part * heads * size : 0;
+    v.dims[x->rank - 1] = heads;
+    v.strides[x->rank - 1] = size;
+    v.dims[x->rank] = size;
+    v.strides[x->rank] = 1;
+    v.rank += 1;
+  }
+  from = v;
+  for (uint32_t d = 0; d < v.rank; ++d) {
+    const int64_t axis = perm ? om_ref_ints(node, perm, d, d) : (int64_t)d;
+    v.dims[d] = from.dims[axis];
+    v.strides[d] = from.strides[axis];
+  }
+  return v;
+}
+
+/* The element at (batch index, row, col); axes of one element repeat. */
+static double at(const ref_view *v, uint32_t rank, const int64_t *batch, int64_t row, int64_t col) {
+  int64_t place = v->offset;
+  for (uint32_t d = 0; d < v->rank; ++d) {
+    const uint32_t axis = rank - v->rank + d;
+    int64_t i = axis + 2 < rank ? batch[axis] : axis + 2 == rank ? row : col;
+    if (v->dims[d] > 1) place += i * v->strides[d];
+  }
+  return v->values[place];
+}
+
+static double scale_of(const om_node *node, const om_ref_tensor *x, const char *divides) {
+  if (!x->values) return 1.0;
+  return om_ref_int(node, divides, 0) ? 1.0 / x->values[0] : x->values[0];
+}
+
+static void reference(const om_node *node,
+                      const om_ref_tensor *inputs,
+                      size_t input_count,
+                      om_ref_tensor *outputs,
+                      size_t output_count) {
+  static const om_ref_tensor absent;
+  const om_ref_tensor *all[7];
+  om_ref_tensor *y = &outputs[0];
+  static double scores[4096];
+  (void)output_count;
+  for (size_t i = 0; i < 7; ++i) all[i] = i < input_count ? &inputs[i] : &absent;
+  if (om_ref_int(node, "parts", 1) == 3) { /* the graph's inputs are x0 and the mask */
+    all[3] = all[1];
+    all[1] = all[2] = all[0];
+  }
+  const ref_view q = view_of(node, all[0], 0, "q_perm");
+  const ref_view k = view_of(node, all[1], 1, "k_perm");
+  const ref_view v = view_of(node, all[2], 2, "v_perm");
+  const ref_view m = view_of(node, all[3], 3, NULL);
+  const double scale = scale_of(node, all[4], "q_divides") * scale_of(node, all[5], "k_divides") *
+                       scale_of(node, all[6], "divides");
+  const int64_t depth = q.dims[q.rank - 1];
+  const int64_t keys = v.dims[v.rank - 2];
+  for (size_t i = 0; i < y->elems; ++i) {
+    int64_t index[OM_MAX_RANK], own[OM_MAX_RANK];
+    double largest = -INFINITY, sum = 0.0, result = 0.0;
+    om_ref_unravel(y, i, index);
+    for (uint32_t d = 0; d < y->rank; ++d) own[om_ref_ints(node, "y_perm", d, d)] = index[d];
+    const int64_t row = own[y->rank - 2];
+    for (int64_t key = 0; key < keys; ++key) {
+      double score = 0.0;
+      for (int64_t d = 0; d < depth; ++d) {
+        score += at(&q, y->rank, own, row, d) * at(&k, y->rank, own, d, key);
+      }
+      score *= scale;
+      if (m.values) score += at(&m, y->rank, own, row, key);
+      scores[key] = score;
+      if (score > largest) largest = score;
+    }
+    for (int64_t key = 0; key < keys; ++key) sum += scores[key] = exp(scores[key] - largest);
+    for (int64_t key = 0; key < keys; ++key) {
+      double p = scores[key] / sum;
+      if (isnan(p) && om_ref_int(node, "zeroes_nan", 0)) p = 0.0;
+      result += p * at(&v, y->rank, own, key, own[y->rank - 1]);
+    }
+    y->values[i] = result;
+  }
+}
+
+static const om_op_case cases[] = {
+    {.name = "plain", .inputs = {"f32 2x5x8", "f32 2x8x7", "f32 2x7x8"}},
+    {.name = "matrices", .inputs = {"f32 3x4", "f32 4x9", "f32 9x2"}},
+    {.name = "one_key", .inputs = {"f32 1x3x4", "f32 1x4x1", "f32 1x1x5"}},
+    {.name = "masked",
+     .inputs = {"f32 2x3x17x32", "f32 2x3x32x40", "f32 2x3x40x32", "f32 2x1x1x40"},
+     .scaled_error = 3e-6},
+    {.name = "mask_of_rows",
+     .inputs = {"f32 1x2x20x16", "f32 1x2x16x33", "f32 1x2x33x24", "f32 20x33"}},
+    {.name = "one_value_per_row",
+     .inputs = {"f32 2x20x16", "f32 2x16x33", "f32 2x33x24", "f32 2x20x1"}},
+    {.name = "mask_of_one", .inputs = {"f32 2x4x8", "f32 2x8x6", "f32 2x6x8", "f32 scalar"}},
+    {.name = "mask_widens",
+     .inputs = {"f32 1x1x8", "f32 1x8x6", "f32 1x6x8", "f32 3x5x6"},
+     .shapes = {"3x5x8"}},
+    {.name = "scaled",
+     .inputs = {"f32 1x2x5x64",
+                "f32 1x2x64x70",
+                "f32 1x2x70x64",
+                "f32 1x1x5x70",
+                "f32 1 const = 0.35",
+                "f32 scalar const = 0.35",
+                "f32 scalar const = 1.7"},
+     .attrs = "divides=1 k_divides=0"},
+    {.name = "divided",
+     .inputs = {"f32 2x5x8",
+                "f32 2x8x7",
+                "f32 2x7x8",
+                "-",
+                "f32 scalar const = 3",
+                "f32 scalar const = 0.7",
+                "f32 scalar const = 1.1"},
+     .attrs = "q_divides=1 k_divides=1"},
+    {.name = "heads_behind",
+     .inputs = {"f32 2x9x3x32", "f32 2x11x3x32", "f32 2x11x3x32", "f32 2x1x1x11"},
+     .attrs = "q_perm=0,2,1,3 k_perm=0,2,3,1 v_perm=0,2,1,3 y_perm=0,2,1,3",
+     .shapes = {"2x9x3x32"}},
+    {.name = "split",
+     .inputs = {"f32 2x9x96", "f32 2x11x96", "f32 2x11x96"},
+     .attrs = "heads=3 q_perm=0,2,1,3 k_perm=0,2,3,1 v_perm=0,2,1,3 y_perm=0,2,1,3",
+     .shapes = {"2x9x3x32"}},
+    {.name = "packed",
+     .inputs = {"f32 2x9x288", "f32 2x1x1x9"},
+     .graph = "y0 = Attention(x0, x0, x0, x1) heads=3 parts=3 q_perm=0,2,1,3 k_perm=0,2,3,1 "
+              "v_perm=0,2,1,3 y_perm=0,2,1,3",
+     .scaled_error = 3e-6,
+     .shapes = {"2x9x3x32"}},
+    {.name = "rank_3_turned",
+     .inputs = {"f32 9x4x16", "f32 12x4x16", "f32 12x4x16"},
+     .attrs = "q_perm=1,0,2 k_perm=1,2,0 v_perm=1,0,2 y_perm=1,0,2"},
+    {.name = "many_keys",
+     .inputs = {"f32 1x3x64", "f32 1x64x1500", "f32 1x1500x64", "f32 1x3x1500"},
+     .scaled_error = 2e-6},
+    {.name = "keys_256",
+     .inputs = {"f32 2x17x32", "f32 2x32x256", "f32 2x256x32"},
+     .scaled_error = 3e-6},
+    {.name = "keys_257",
+     .inputs = {"f32 2x17x32", "f32 2x32x257", "f32 2x257x32"},
+     .scaled_error = 3e-6},
+    {.name = "head_128", .inputs = {"f32 2x5x128", "f32 2x128x40", "f32 2x40x128"}},
+    {.name = "head_129", .inputs = {"f32 2x5x129", "f32 2x129x40", "f32 2x40x129"}},
+    {.name = "head_256", .inputs = {"f32 1x18x256 range -1 1", "f32 1x256x40", "f32 1x40x256"}},
+    {.name = "head_300",
+     .inputs = {"f32 1x5x300 range -1 1", "f32 1x300x40", "f32 1x40x300"},
+     .scaled_error = 3e-6},
+    {.name = "narrow_values", .inputs = {"f32 2x5x70", "f32 2x70x40", "f32 2x40x3"}},
+    {.name = "many_rows", .inputs = {"f32 40x70x8", "f32 40x8x9", "f32 40x9x8"}},
+    {.name = "more_rows", .inputs = {"f32 270x70x2", "f32 270x2x3", "f32 270x3x2"}},
+    {.name = "more_rows_64", .inputs = {"f32 270x65x2", "f32 270x2x3", "f32 270x3x40"}},
+    {.name = "rows_32_head_128", .inputs = {"f32 270x3x2", "f32 270x2x3", "f32 270x3x100"}},
+    {.name = "shared_keys", .inputs = {"f32 3x4x5x8", "f32 3x1x8x7", "f32 7x8"}},
+    {.name = "rank_5", .inputs = {"f32 2x2x2x3x4", "f32 2x2x2x4x5", "f32 2x2x2x5x4"}},
+    {.name = "batch_of_three_runs",
+     .inputs = {"f32 2x1x2x3x4", "f32 1x2x2x4x5", "f32 2x2x1x5x4"},
+     .declined = "more than two runs"},
+    {.name = "scale_of_the_run",
+     .inputs = {"f32 2x3x4", "f32 2x4x5", "f32 2x5x4", "-", "f32 1"},
+     .declined = "run time only"},
+    {.name = "no_rows", .inputs = {"f32 2x0x4", "f32 2x4x5", "f32 2x5x4"}, .declined = "empty"},
+    {.name = "no_keys", .inputs = {"f32 2x3x4", "f32 2x4x0", "f32 2x0x4"}, .declined = "empty"},
+    {.name = "depths_differ", .inputs = {"f32 2x4", "f32 5x3", "f32 3x4"}, .error = "K of shape"},
+    {.name = "keys_differ", .inputs = {"f32 2x4", "f32 4x3", "f32 5x4"}, .error = "V of shape"},
+    {.name = "mask_differs",
+     .inputs = {"f32 2x4", "f32 4x3", "f32 3x4", "f32 2x2"},
+     .error = "The mask of shape"},
+    {.name = "vector", .inputs = {"f32 4", "f32 4x3", "f32 3x4"}, .error = "Q of shape"},
+    {.name = "axis_twice",
+     .inputs = {"f32 2x4", "f32 4x3", "f32 3x4"},
+     .attrs = "q_perm=0,0",
+     .error = "occurs twice"},
+    {.name = "perm_of_another_rank",
+     .inputs = {"f32 2x4", "f32 4x3", "f32 3x4"},
+     .attrs = "y_perm=0,1,2",
+     .error = "A result of shape"},
+    {.name = "heads_do_not_divide",
+     .inputs = {"f32 2x3x7", "f32 2x3x7", "f32 2x3x7"},
+     .attrs = "heads=2",
+     .error = "Q of shape"},
+    {.name = "two_parts",
+     .inputs = {"f32 2x4", "f32 4x3", "f32 3x4"},
+     .attrs = "parts=2",
+     .error = "'parts' are 0 and 2"},
+    {.name = "scale_of_two",
+     .inputs = {"f32 2x4", "f32 4x3", "f32 3x4", "-", "f32 2 const"},
+     .error = "A scale of shape"},
+};
+
+/* Rows that see no key are NaN, or 0 where that is asked for. */
+static const om_op_case special_cases[] = {
+    {.name = "invisible",
+     .inputs = {"f32 2x1 = 1 1", "f32 1x2 = 1 1", "f32 2x1 = 5 5", "f32 2x2 = -inf -inf -inf 0"},
+     .expected = {"nan 5"}},
+    {.name = "invisible_zero",
+     .inputs = {"f32 2x1 = 1 1", "f32 1x2 = 1 1", "f32 2x1 = 5 5", "f32 2x2 = -inf -inf -inf 0"},
+     .attrs = "zeroes_nan=1",
+     .expected = {"0 5"}},
+    {.name = "lowest",
+     .inputs = {"f32 2x1 = 1 1",
+                "f32 1x2 = 1 1",
+                "f32 2x1 = 4 8",
+                "f32 2x2 = -3.4028235e38 -3.4028235e38 -3.4028235e38 0"},
+     .expected = {"6 8"}},
+    {.name = "infinite",
+     .inputs = {"f32 1x1 = 1", "f32 1x2 = 1 inf", "f32 2x1 = 4 8"},
+     .expected = {"nan"}},
+    {.name = "nan",
+     .inputs = {"f32 1x1 = 1", "f32 1x2 = 1 nan", "f32 2x1 = 4 8"},
+     .expected = {"nan"}},
+};
+
+/* The parts, which a rewrite joins: on the device as on the CPU. */
+static const om_op_case part_cases[] = {
+    {.name = "heads",
+     .inputs = {"f32 2x9x3x32", "f32 2x11x3x32", "f32 2x11x3x32", "f32 2x1x1x11"},
+     .graph = "q = Transpose(x0) perm=0,2,1,3; k = Transpose(x1) perm=0,2,3,1; "
+              "v = Transpose(x2) perm=0,2,1,3; s = MatMul(q, k); m = Add(s, x3); "
+              "p = Softmax(m) axis=-1; r = MatMul(p, v); y0 = Transpose(r) perm=0,2,1,3",
+     .shapes = {"2x9x3x32"}},
+    {.name = "scaled",
+     .inputs = {"f32 1x2x40x16", "f32 1x2x40x16", "f32 1x2x40x16", "f32 scalar const = 0.5"},
+     .graph = "q = Mul(x0, x3); t = Transpose(x1) perm=0,1,3,2; k = Mul(t, x3); "
+              "s = MatMul(q, k); p = Softmax(s) axis=3; y0 = MatMul(p, x2)",
+     .shapes = {"1x2x40x16"}},
+    {.name = "projections",
+     .inputs = {"f32 2x9x24",
+                "f32 24x24 const",
+                "f32 24x24 const",
+                "f32 24x24 const",
+                "f32 24 const",
+                "f32 24 const",
+                "f32 24 const",
+                "i64 4 const = 0 -1 3 8"},
+     .graph = "a = MatMul(x0, x1); b = Add(x4, a); c = Reshape(b, x7); "
+              "q = Transpose(c) perm=0,2,1,3; d = MatMul(x0, x2); e = Add(d, x5); "
+              "f = Reshape(e, x7); k = Transpose(f) perm=0,2,3,1; g = MatMul(x0, x3); "
+              "h = Add(g, x6); i = Reshape(h, x7); v = Transpose(i) perm=0,2,1,3; "
+              "s = MatMul(q, k); p = Softmax(s) axis=-1; r = MatMul(p, v); "
+              "y0 = Transpose(r) perm=0,2,1,3",
+     .shapes = {"2x9x3x8"}},
+};
+
+static const om_op_suite suites[] = {
+    {.op_type = "Attention",
+     .domain = "onemodel",
+     .cases = cases,
+     .case_count = sizeof cases / sizeof cases[0],
+     .reference = reference},
+    {.op_type = "Attention",
+     .domain = "onemodel",
+     .cases = special_cases,
+     .case_count = sizeof special_cases / sizeof special_cases[0]},
+    OM_OP_SUITE("Softmax", part_cases, NULL),
+};
+
+OM_OP_TESTS(suites)
