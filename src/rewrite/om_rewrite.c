@@ -5,6 +5,7 @@
 static const om_rewrite *const table[] = {
     &om_rewrite_drop_identity,
     &om_rewrite_fold_affine,
+    &om_rewrite_gelu_from_parts,
     &om_rewrite_hardswish_from_parts,
     &om_rewrite_layernorm_from_parts,
     &om_rewrite_attention,
