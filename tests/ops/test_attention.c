@@ -267,6 +267,11 @@ static const om_op_case part_cases[] = {
      .shapes = {"2x9x3x8"}},
 };
 
+/* More scores than the exact kernel keeps at once. */
+static const om_op_case large_cases[] = {
+    {.name = "in_turns", .inputs = {"f32 5x1900x2", "f32 5x2x1900", "f32 5x1900x2"}},
+};
+
 static const om_op_suite suites[] = {
     {.op_type = "Attention",
      .domain = "onemodel",
@@ -278,6 +283,10 @@ static const om_op_suite suites[] = {
      .cases = special_cases,
      .case_count = sizeof special_cases / sizeof special_cases[0]},
     OM_OP_SUITE("Softmax", part_cases, NULL),
+    {.op_type = "Attention",
+     .domain = "onemodel",
+     .cases = large_cases,
+     .case_count = sizeof large_cases / sizeof large_cases[0]},
 };
 
 OM_OP_TESTS(suites)
