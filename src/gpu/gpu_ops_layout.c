@@ -3,6 +3,7 @@
  */
 #include "abi/concat_params.h"
 #include "abi/pad_params.h"
+#include "base/om_float16.h"
 #include "gpu/om_gpu_copy.h"
 #include "ops/op_layout.h"
 #include "ops/op_slice.h"
@@ -109,39 +110,98 @@ static const char *bind_split(om_gpu_binder *b) {
 
 enum { OM_CONCAT_INPUTS = 4 }; /* of one dispatch */
 
-/* Appends the dispatch for inputs first..first + count - 1, which lie side by side in the result's
- * rows from params->begin on; moves begin behind them. */
+typedef struct om_concat_part { /* what one dispatch joins */
+  om_gpu_operand operands[OM_CONCAT_INPUTS];
+  uint32_t widths[OM_CONCAT_INPUTS]; /* words, or bytes of small elements; 0: unused */
+} om_concat_part;
+
+/* Appends the dispatch for a part whose inputs lie side by side in the target's rows from
+ * params->begin on; moves begin behind them. */
 static const char *add_concat(om_gpu_binder *b,
                               om_concat_rows_params *params,
-                              const uint32_t *widths,
-                              uint32_t first,
-                              uint32_t count) {
-  om_gpu_operand operands[OM_CONCAT_INPUTS + 1] = {{.kind = OM_GPU_NOTHING}};
+                              om_shader shader,
+                              uint32_t unit,
+                              const om_concat_part *part,
+                              om_gpu_operand target) {
   om_concat_rows_params own = *params;
-  uint32_t all = own.begin | own.row_words;
+  uint32_t widths[OM_CONCAT_INPUTS];
   own.width = 0;
-  for (uint32_t i = 0; i < count; ++i) {
-    operands[i] = om_gpu_read(b, first + i);
+  for (uint32_t i = 0; i < OM_CONCAT_INPUTS; ++i) {
+    widths[i] = part->widths[i] / unit;
     own.width += widths[i];
-    all |= widths[i];
   }
-  operands[OM_CONCAT_INPUTS] = om_gpu_write(b, 0);
-  params->begin += own.width;
-  const uint32_t quad = all % 4 == 0 ? 4 : 1;
-  const uint32_t divided[4] = {
-      widths[0] / quad, widths[1] / quad, widths[2] / quad, widths[3] / quad};
-  memcpy(&own.width_0, divided, sizeof divided);
-  own.width /= quad;
-  own.begin /= quad;
-  own.row_words /= quad;
-  om_gpu_dispatch *d = om_gpu_add_dispatch(b, quad == 4 ? OM_SHADER_CONCAT_VEC4 : OM_SHADER_CONCAT);
+  params->begin += own.width * unit;
+  memcpy(&own.width_0, widths, sizeof widths);
+  own.begin /= unit;
+  own.row_words /= unit;
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, shader);
   if (!d) return om_gpu_no_memory;
   memcpy(d->params, &own, sizeof own);
   d->params_bytes = sizeof own;
-  memcpy(d->operands, operands, sizeof operands);
+  memcpy(d->operands, part->operands, sizeof part->operands);
+  d->operands[OM_CONCAT_INPUTS] = target;
   d->operand_count = OM_CONCAT_INPUTS + 1;
-  const uint64_t threads = (uint64_t)own.rows * own.width;
+  uint64_t threads = (uint64_t)own.rows * own.width;
+  if (shader == OM_SHADER_CONCAT_BYTES) threads = (threads + 3) / 4;
   om_gpu_spread_groups(b, (threads + OM_THREADS - 1) / OM_THREADS, d->groups);
+  return NULL;
+}
+
+/* Words (or bytes) that an input has behind the axis and in it. */
+static uint32_t concat_width(const om_gpu_binder *b, uint32_t input, uint32_t axis) {
+  const om_tensor *x = om_gpu_input(b, input);
+  return (uint32_t)(om_rule_product(x->dims, axis, x->rank) * om_gpu_words(x->dtype));
+}
+
+/* Rows whose parts do not begin at words: a dispatch makes whole words, so it makes all of what it
+ * writes. More than four inputs are joined one after the other by way of scratch. */
+static const char *concat_bytes(om_gpu_binder *b,
+                                const om_concat_rows_params *whole,
+                                uint32_t axis) {
+  const uint32_t input_count = om_gpu_binder_node(b)->input_count;
+  om_concat_part part = {.widths = {0}};
+  uint32_t joined = 0; /* bytes of a row */
+  uint32_t used = 0;   /* inputs of the part */
+  for (uint32_t i = 0; i < input_count; ++i) {
+    part.operands[used] = om_gpu_read(b, i);
+    part.widths[used] = concat_width(b, i, axis);
+    joined += part.widths[used++];
+    const bool is_last = i + 1 == input_count;
+    if (!is_last && used < OM_CONCAT_INPUTS) continue;
+    om_concat_rows_params params = {.rows = whole->rows, .row_words = joined};
+    const om_gpu_operand target =
+        is_last ? om_gpu_write(b, 0) : om_gpu_scratch(b, (uint64_t)whole->rows * joined);
+    const char *reason = add_concat(b, &params, OM_SHADER_CONCAT_BYTES, 1, &part, target);
+    if (reason) return reason;
+    part = (om_concat_part){.operands = {target}, .widths = {joined}};
+    used = 1;
+  }
+  return NULL;
+}
+
+/* Rows of words: each dispatch writes its part of the rows. */
+static const char *concat_words(om_gpu_binder *b,
+                                om_concat_rows_params *params,
+                                uint32_t axis,
+                                uint32_t word) {
+  const uint32_t input_count = om_gpu_binder_node(b)->input_count;
+  for (uint32_t first = 0; first < input_count; first += OM_CONCAT_INPUTS) {
+    om_concat_part part = {.widths = {0}};
+    uint32_t all = params->begin | params->row_words;
+    for (uint32_t i = 0; i < OM_CONCAT_INPUTS && first + i < input_count; ++i) {
+      part.operands[i] = om_gpu_read(b, first + i);
+      part.widths[i] = concat_width(b, first + i, axis);
+      all |= part.widths[i];
+    }
+    const bool is_quad = all % (4 * word) == 0;
+    const char *reason = add_concat(b,
+                                    params,
+                                    is_quad ? OM_SHADER_CONCAT_VEC4 : OM_SHADER_CONCAT,
+                                    is_quad ? 4 * word : word,
+                                    &part,
+                                    om_gpu_write(b, 0));
+    if (reason) return reason;
+  }
   return NULL;
 }
 
@@ -149,6 +209,7 @@ static const char *bind_concat(om_gpu_binder *b) {
   const om_node *node = om_gpu_binder_node(b);
   const om_concat_params *p = node->params;
   const om_tensor *y = om_gpu_output(b, 0);
+  uint32_t all = 0;
   if (!y) return "nothing reads its result";
   const char *reason = om_gpu_check_words(b, om_gpu_tensor_words(y));
   if (reason) return reason;
@@ -162,15 +223,9 @@ static const char *bind_concat(om_gpu_binder *b) {
     om_gpu_make_view(b);
     return NULL;
   }
-  for (uint32_t first = 0; first < node->input_count && !reason; first += OM_CONCAT_INPUTS) {
-    uint32_t widths[OM_CONCAT_INPUTS] = {0};
-    uint32_t count = 0;
-    for (; count < OM_CONCAT_INPUTS && first + count < node->input_count; ++count) {
-      widths[count] = (uint32_t)((size_t)om_gpu_input(b, first + count)->dims[axis] * inner);
-    }
-    reason = add_concat(b, &params, widths, first, count);
-  }
-  return reason;
+  for (uint32_t i = 0; i < node->input_count; ++i) all |= concat_width(b, i, axis);
+  if (!om_gpu_is_small(y->dtype)) return concat_words(b, &params, axis, 1);
+  return all % 4 == 0 ? concat_words(b, &params, axis, 4) : concat_bytes(b, &params, axis);
 }
 
 /* ---- Pad ---- */
@@ -201,6 +256,25 @@ static uint32_t pad_axes(const om_tensor *x, const om_pads *pads, om_pad_words_p
   return rank;
 }
 
+/* The element's bits; opsets below 11 have a float, which is rounded to the type. */
+static void read_pad_value(const om_pad_params *p,
+                           om_dtype dtype,
+                           const om_tensor *value,
+                           om_pad_words_params *params) {
+  uint32_t bits[2] = {0};
+  const double wide = (double)p->value;
+  uint16_t half = dtype == OM_DTYPE_F16 ? om_f16_from_f32(p->value) : om_bf16_from_f32(p->value);
+  if (dtype == OM_DTYPE_F32) memcpy(bits, &p->value, sizeof p->value);
+  if (dtype == OM_DTYPE_F64) memcpy(bits, &wide, sizeof wide);
+  if (dtype == OM_DTYPE_F16 || dtype == OM_DTYPE_BF16) bits[0] = half;
+  if (value) memset(bits, 0, sizeof bits);
+  if (value && om_dtype_bits(dtype) == 8) bits[0] = *(const uint8_t *)value->data;
+  if (value && om_dtype_bits(dtype) == 16) bits[0] = *(const uint16_t *)value->data;
+  if (value && om_dtype_bits(dtype) >= 32) memcpy(bits, value->data, om_dtype_bits(dtype) / 8);
+  params->value = bits[0];
+  params->value_high = bits[1];
+}
+
 static const char *bind_pad(om_gpu_binder *b) {
   const om_tensor *x = om_gpu_input(b, 0);
   const om_tensor *y = om_gpu_output(b, 0);
@@ -210,6 +284,8 @@ static const char *bind_pad(om_gpu_binder *b) {
   if (!y) return "nothing reads its result";
   const char *reason = om_gpu_check_words(b, om_gpu_tensor_words(y));
   if (reason) return reason;
+  const uint32_t size = om_gpu_words(y->dtype);
+  const bool is_small = om_gpu_is_small(y->dtype);
   make_call(b, &call);
   const om_pad_params *p = call.call.params;
   for (uint32_t i = 1; i < call.call.input_count; ++i) {
@@ -220,36 +296,33 @@ static const char *bind_pad(om_gpu_binder *b) {
   om_pad_read(&call.call, &pads);
   params.elems = (uint32_t)om_tensor_elems(y);
   params.rank = pad_axes(x, &pads, &params);
-  memcpy(&params.value, &p->value, sizeof params.value);
-  if (call.inputs[2]) memcpy(&params.value, call.inputs[2]->data, sizeof params.value);
+  read_pad_value(p, y->dtype, call.inputs[2], &params);
 
   const om_gpu_operand from = om_gpu_read(b, 0);
   const om_gpu_operand to = om_gpu_write(b, 0);
-  om_gpu_dispatch *d = om_gpu_add_dispatch(b, OM_SHADER_PAD);
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, is_small ? OM_SHADER_PAD_BYTES : OM_SHADER_PAD);
   if (!d) return om_gpu_no_memory;
   d->constants[0] = (uint32_t)p->mode;
-  d->constant_count = 1;
+  d->constants[1] = size;
+  d->constant_count = 2;
   memcpy(d->params, &params, sizeof params);
   d->params_bytes = sizeof params;
   d->operands[0] = from;
   d->operands[1] = to;
   d->operand_count = 2;
-  om_gpu_spread_groups(b, ((uint64_t)params.elems + OM_THREADS - 1) / OM_THREADS, d->groups);
+  const uint64_t each = (uint64_t)OM_THREADS * (is_small ? 4 / size : 1);
+  om_gpu_spread_groups(b, (params.elems + each - 1) / each, d->groups);
   return NULL;
 }
 
 #define OM_MOVE(name, function) \
-  {.domain = "", .type = (name), .dtypes = OM_DT_WORDS, .has_exact = true, .bind = (function)}
+  {.domain = "", .type = (name), .dtypes = OM_DT_MOVED, .has_exact = true, .bind = (function)}
 
 const om_gpu_op om_gpu_ops_layout[] = {
     OM_MOVE("Concat", bind_concat),
     OM_MOVE("DepthToSpace", bind_depth_to_space),
     OM_MOVE("Expand", bind_expand),
-    {.domain = "",
-     .type = "Pad",
-     .dtypes = OM_DT(OM_DTYPE_F32) | OM_DT(OM_DTYPE_I32) | OM_DT(OM_DTYPE_U32),
-     .has_exact = true,
-     .bind = bind_pad},
+    {.domain = "", .type = "Pad", .dtypes = OM_DT_MOVED, .has_exact = true, .bind = bind_pad},
     OM_MOVE("Slice", bind_slice),
     OM_MOVE("SpaceToDepth", bind_space_to_depth),
     OM_MOVE("Split", bind_split),

@@ -17,7 +17,7 @@ static const char *bind_dropout(om_gpu_binder *b) {
 }
 
 #define OM_VIEW(name, function) \
-  {.domain = "", .type = (name), .dtypes = OM_DT_WORDS, .has_exact = true, .bind = (function)}
+  {.domain = "", .type = (name), .dtypes = OM_DT_MOVED, .has_exact = true, .bind = (function)}
 
 const om_gpu_op om_gpu_ops_shape[] = {
     OM_VIEW("Dropout", bind_dropout),

@@ -104,21 +104,12 @@ static const om_hal *find_backend(const char *name) {
   return NULL;
 }
 
-static om_status open_device(om_ctx *ctx,
-                             om_provider_session *session,
-                             const om_gpu_options *options) {
+/* Finds the device among all there are, and opens it. */
+static om_status open_listed(om_ctx *ctx, om_provider_session *session, const char *wanted) {
   om_status st = OM_OK;
   om_gpu_device *devices = NULL; /* scratch */
   size_t count = 0;
   size_t index = 0;
-  session->hal = find_backend(options->backend);
-  if (!session->hal) {
-    return OM_FAIL(ctx,
-                   OM_E_UNSUPPORTED,
-                   "This build has no GPU backend%s%s.",
-                   options->backend ? " named " : "",
-                   options->backend ? options->backend : "");
-  }
   OM_GO_NEW(devices, MAX_DEVICES);
   OM_GO(session->hal->list(ctx, devices, MAX_DEVICES, &count));
   if (count == 0) {
@@ -127,23 +118,49 @@ static om_status open_device(om_ctx *ctx,
   }
   om_error_clear(ctx->error); /* list may say why it left something out */
   if (count > MAX_DEVICES) count = MAX_DEVICES;
-  if (!find_device(devices, count, options->device, &index)) {
+  if (!find_device(devices, count, wanted, &index)) {
     st = OM_FAIL(ctx,
                  OM_E_UNSUPPORTED,
                  "There is no %s device '%s' among the %zu found; the first is '%s'.",
                  session->hal->name,
-                 options->device,
+                 wanted,
                  count,
                  devices[0].name);
     goto done;
   }
   OM_GO(session->hal->open(ctx, index, &session->device));
-  session->info.device = devices[index];
-  session->limits = *session->hal->limits(session->device);
-  session->features = *session->hal->features(session->device);
 done:
   om_delete(ctx, devices);
   return st;
+}
+
+/* Opens the device that an index names without a list, which would load all drivers once more; with
+ * one where a name is given, or where the failure needs its words. */
+static om_status open_indexed(om_ctx *ctx, om_provider_session *session, const char *wanted) {
+  size_t index = 0;
+  if (wanted && *wanted && !is_index(wanted, &index)) return open_listed(ctx, session, wanted);
+  om_status st = session->hal->open(ctx, index, &session->device);
+  if (st != OM_E_UNSUPPORTED) return st;
+  om_error_clear(ctx->error);
+  return open_listed(ctx, session, wanted);
+}
+
+static om_status open_device(om_ctx *ctx,
+                             om_provider_session *session,
+                             const om_gpu_options *options) {
+  session->hal = find_backend(options->backend);
+  if (!session->hal) {
+    return OM_FAIL(ctx,
+                   OM_E_UNSUPPORTED,
+                   "This build has no GPU backend%s%s.",
+                   options->backend ? " named " : "",
+                   options->backend ? options->backend : "");
+  }
+  OM_TRY(open_indexed(ctx, session, options->device));
+  session->hal->describe(session->device, &session->info.device);
+  session->limits = *session->hal->limits(session->device);
+  session->features = *session->hal->features(session->device);
+  return OM_OK;
 }
 
 /* ---- Sessions ---- */

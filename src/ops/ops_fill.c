@@ -4,13 +4,9 @@
 
 #include "base/om_float16.h"
 #include "cpu/exact/om_strided.h"
-#include "ops/om_rule.h"
+#include "ops/op_fill.h"
 
 /* ---- ConstantOfShape ---- */
-
-typedef struct om_fill_params {
-  const om_tensor *value; /* borrowed from the node; NULL: float32 zero */
-} om_fill_params;
 
 static om_status fill_resolve(om_ctx *ctx, const om_node *node, void *params) {
   om_fill_params *p = params;

@@ -44,6 +44,25 @@ static void list_describes_devices(void **state) {
   }
 }
 
+static void a_device_is_described_as_listed(void **state) {
+  (void)state;
+  static om_gpu_device devices[8];
+  om_gpu_device own;
+  om_hal_device *device = NULL;
+  size_t count = 0;
+  const om_gpu_device *listed = &devices[hf.target.index];
+  HF_OK(hf.target.hal->list(&hf.ctx, devices, OM_COUNT_OF(devices), &count));
+  HF_OK(hf_open_target(&hf.ctx, &hf.target, &device));
+  hf.target.hal->describe(device, &own);
+  hf.target.hal->close(&hf.ctx, device);
+  assert_string_equal(own.name, listed->name);
+  assert_string_equal(own.uuid, listed->uuid);
+  assert_string_equal(own.driver, listed->driver);
+  assert_ptr_equal(own.backend, listed->backend);
+  assert_string_equal(own.kind, listed->kind);
+  assert_int_equal(own.memory_bytes, listed->memory_bytes);
+}
+
 static void list_keeps_to_its_capacity(void **state) {
   (void)state;
   om_gpu_device device;
@@ -152,6 +171,7 @@ static void devices_in_threads(void **state) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(list_describes_devices, no_device, nothing_left),
+    cmocka_unit_test_setup_teardown(a_device_is_described_as_listed, no_device, nothing_left),
     cmocka_unit_test_setup_teardown(list_keeps_to_its_capacity, no_device, nothing_left),
     cmocka_unit_test_setup_teardown(limits_are_sane, no_device, nothing_left),
     cmocka_unit_test_setup_teardown(opened_and_closed_100_times, no_device, nothing_left),

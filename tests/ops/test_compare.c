@@ -160,6 +160,18 @@ static const om_op_case where_cases[] = {
      .inputs = {"b8 3x1 = 1 0 1", "b8 1x3 = 1 0 1", "b8 scalar = 1"},
      .expected = {"1 0 1 1 1 1 1 0 1"}},
     {.name = "f64", .inputs = {"b8 2 = 1 0", "f64 2 = 1 2", "f64 2 = 3 4"}, .expected = {"1 4"}},
+    {.name = "attention_mask",
+     .inputs = {"i64 2x5 = 1 1 1 0 0",
+                "i64 5x1 ramp",
+                "i64 5 const ramp",
+                "i64 2 const = 1 2",
+                "i64 4 const = 2 1 5 5",
+                "f32 2x3x5x5",
+                "f32 scalar const = -3.4e38",
+                "f32 scalar const = 0"},
+     .graph = "b = Cast(x0) to=9; u = Unsqueeze(b, x3); e = Expand(u, x4); "
+              "c = LessOrEqual(x2, x1); a = And(e, c); n = Not(a); k = Where(n, x6, x7); "
+              "s = Add(x5, k); y0 = Softmax(s) axis=-1"},
     {.name = "types", .inputs = {"b8 1", "f32 1", "i32 1"}, .error = "input 2 is int32"},
 };
 

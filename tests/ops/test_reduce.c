@@ -240,21 +240,18 @@ static const om_op_case arg_cases[] = {
     {.name = "nan_last",
      .inputs = {"f32 1x4 = 1 nan 3 nan"},
      .attrs = "axis=1 select_last_index=1"},
-    {.name = "f64", .inputs = {"f64 3x4"}},
-    {.name = "f16", .inputs = {"f16 3x4"}},
-    {.name = "u8", .inputs = {"u8 3x4"}},
+    {.name = "i64",
+     .inputs = {"i64 2x3 = 4294967296 -4294967297 4294967297 1 -1 -9223372036854775808"},
+     .attrs = "axis=1"},
+    {.name = "long", .inputs = {"f32 3x1000x2"}, .attrs = "axis=1"},
+    {.name = "f64", .inputs = {"f64 3x4"}, .declined = "float64"},
+    {.name = "f16", .inputs = {"f16 3x4"}, .declined = "float16"},
+    {.name = "u8", .inputs = {"u8 3x4"}, .declined = "uint8"},
     {.name = "no_elements",
      .inputs = {"f32 2x0"},
      .attrs = "axis=1",
      .error = "no elements to choose from"},
 };
-
-#define ARG_SUITE(type)                                  \
-  {.op_type = (type),                                    \
-   .cases = arg_cases,                                   \
-   .case_count = sizeof arg_cases / sizeof arg_cases[0], \
-   .reference = arg_reference,                           \
-   .declined = "no kernel for this operator"}
 
 static const om_op_suite suites[] = {
     OM_OP_SUITE("ReduceSum", cases, reference),
@@ -285,8 +282,8 @@ static const om_op_suite suites[] = {
     OM_OP_SUITE("ReduceMin", empty_highest, NULL),
     OM_OP_SUITE("ReduceMean", empty_nan, NULL),
     OM_OP_SUITE("ReduceLogSumExp", exp_cases, NULL),
-    ARG_SUITE("ArgMax"),
-    ARG_SUITE("ArgMin"),
+    OM_OP_SUITE("ArgMax", arg_cases, arg_reference),
+    OM_OP_SUITE("ArgMin", arg_cases, arg_reference),
 };
 
 OM_OP_TESTS(suites)

@@ -61,7 +61,8 @@ static const om_op_case reshape_cases[] = {
      .shapes = {"0x7"},
      .declined = "empty"},
     {.name = "int64", .inputs = {"i64 2x3", "i64 1 const = 6"}},
-    {.name = "half", .inputs = {"f16 2x3", "i64 1 const = 6"}, .declined = "float16"},
+    {.name = "half", .inputs = {"f16 2x3", "i64 1 const = 6"}},
+    {.name = "bool", .inputs = {"b8 3x3", "i64 1 const = 9"}},
     {.name = "strings",
      .inputs = {"str 2x1 = a b", "i64 1 const = 2"},
      .expected = {"a b"},
@@ -135,7 +136,7 @@ static const om_op_case unsqueeze_cases[] = {
 static const om_op_case identity_cases[] = {
     {.name = "float", .inputs = {"f32 2x3 edges"}},
     {.name = "scalar", .inputs = {"f32 scalar"}},
-    {.name = "half", .inputs = {"f16 2x3"}, .declined = "float16"},
+    {.name = "half", .inputs = {"f16 2x3"}},
     {.name = "strings", .inputs = {"str 2 = a b"}, .expected = {"a b"}, .declined = "string"},
 };
 
@@ -170,6 +171,36 @@ static const om_op_case fill_cases[] = {
      .inputs = {"i64 1 = 2"},
      .attrs = "value={f32 2 = 1 2}",
      .error = "value"},
+};
+
+/* Above what is computed while planning (16 MiB). */
+static const om_op_case large_fill_cases[] = {
+    {.name = "float",
+     .inputs = {"i64 2 const = 4201 1001"},
+     .attrs = "value={f32 1 = 2.5}",
+     .expected = {"2.5"}},
+    {.name = "int64",
+     .inputs = {"i64 1 const = 2100001"},
+     .attrs = "value={i64 1 = -3}",
+     .expected = {"-3"}},
+    {.name = "bool",
+     .inputs = {"i64 1 const = 16777219"},
+     .attrs = "value={b8 1 = 1}",
+     .expected = {"1"}},
+};
+
+static const om_op_case large_range_cases[] = {
+    {.name = "int64",
+     .inputs = {"i64 scalar const = 5",
+                "i64 scalar const = -21000000000",
+                "i64 scalar const = -10000"}},
+    {.name = "int32",
+     .inputs = {"i32 scalar const = -7", "i32 scalar const = 4200007", "i32 scalar const = 1"}},
+    {.name = "float",
+     .inputs = {"f32 scalar const = 0.3", "f32 scalar const = 420000.1", "f32 scalar const = 0.1"}},
+    {.name = "past_exact_counts",
+     .inputs = {"f32 scalar const = 0", "f32 scalar const = 16777217.9", "f32 scalar const = 0.99"},
+     .declined = "2^24"},
 };
 
 static const om_op_case range_cases[] = {
@@ -241,7 +272,9 @@ static const om_op_suite suites[] = {
     OM_OP_SUITE("Identity", identity_cases, same_reference),
     OM_OP_SUITE("Dropout", dropout_cases, same_reference),
     OM_CPU_SUITE("ConstantOfShape", fill_cases),
+    OM_OP_SUITE("ConstantOfShape", large_fill_cases, NULL),
     OM_CPU_SUITE("Range", range_cases),
+    OM_OP_SUITE("Range", large_range_cases, NULL),
     OM_CPU_SUITE("EyeLike", eye_cases),
 };
 OM_OP_TESTS(suites)

@@ -105,6 +105,8 @@ struct om_hal {
   /* Opens the device with this index in list's order. */
   om_status (*open)(om_ctx *ctx, size_t index, om_hal_device **out_device);
   void (*close)(om_ctx *ctx, om_hal_device *device);
+  /* As list has it. */
+  void (*describe)(const om_hal_device *device, om_gpu_device *out_device);
   const om_hal_limits *(*limits)(const om_hal_device *device);
   const om_hal_features *(*features)(const om_hal_device *device);
 

@@ -1,6 +1,10 @@
-// Pad, all modes. One invocation makes one word of the result; bits are moved as they are.
+// Pad, all modes, of elements of one or two words, or of one or two bytes (_bytes).
+//
+// One invocation makes one element of the result, or the elements of a word. Bits are moved as they
+// are.
 //
 //! kernel pad
+//! kernel pad_bytes  BYTES=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/om_shader.glsl"
@@ -9,6 +13,7 @@
 layout(local_size_x = 256) in;
 
 OM_CONSTANT(0, MODE, 0)   // om_pad_mode: constant, reflect, edge, wrap
+OM_CONSTANT(1, SIZE, 1)   // of an element: words, bytes in _bytes
 
 layout(set = 0, binding = 0, std430) readonly buffer Input { uint input_data[]; };
 layout(set = 0, binding = 1, std430) writeonly buffer Output { uint output_data[]; };
@@ -42,30 +47,62 @@ int fold(int at, int extent, uint mode) {
   return inside < extent ? inside : period - inside;
 }
 
+const uint OUTSIDE = 0xffffffffu;
+
+// Where the element of the result lies in the input, or OUTSIDE.
+uint find_source(uint element, uint mode) {
+  uint rest = element;
+  uint source = 0u;
+  uint stride = 1u;
+  bool is_inside = true;
+  for (uint i = 0u; i < P.rank; ++i) {
+    pad_axis axis = get_axis(i);
+    int at = int(rest % axis.result) - axis.before;
+    rest = rest / axis.result;
+    if (mode == 0u) {
+      is_inside = is_inside && at >= 0 && at < axis.source;
+    } else if (mode == 2u) {
+      at = clamp(at, 0, axis.source - 1);
+    } else {
+      at = fold(at, axis.source, mode);
+    }
+    source += uint(at) * stride;
+    stride *= uint(axis.source);
+  }
+  return is_inside ? source : OUTSIDE;
+}
+
+#ifdef BYTES
 void main() {
   uint mode = MODE;
+  uint size = SIZE;
+  uint bits = size * 8u;
+  uint count = 4u / size;
+  uint thread = om_group_index() * 256u + gl_LocalInvocationID.x;
+  uint word = 0u;
+  for (uint k = 0u; k < count; ++k) {
+    uint element = thread * count + k;
+    if (element < P.elems) {
+      uint source = find_source(element, mode);
+      uint part = P.value;
+      if (source != OUTSIDE) part = input_data[source / count] >> (source % count * bits);
+      word = word | ((part & ((1u << bits) - 1u)) << (k * bits));
+    }
+  }
+  if (thread * count < P.elems) output_data[thread] = word;
+}
+#else
+void main() {
+  uint mode = MODE;
+  uint size = SIZE;
   uint thread = om_group_index() * 256u + gl_LocalInvocationID.x;
   if (thread < P.elems) {
-    uint rest = thread;
-    uint source = 0u;
-    uint stride = 1u;
-    bool is_inside = true;
-    for (uint i = 0u; i < P.rank; ++i) {
-      pad_axis axis = get_axis(i);
-      int at = int(rest % axis.result) - axis.before;
-      rest = rest / axis.result;
-      if (mode == 0u) {
-        is_inside = is_inside && at >= 0 && at < axis.source;
-      } else if (mode == 2u) {
-        at = clamp(at, 0, axis.source - 1);
-      } else {
-        at = fold(at, axis.source, mode);
-      }
-      source += uint(at) * stride;
-      stride *= uint(axis.source);
+    uint source = find_source(thread, mode);
+    for (uint k = 0u; k < size; ++k) {
+      uint word = k == 0u ? P.value : P.value_high;
+      if (source != OUTSIDE) word = input_data[source * size + k];
+      output_data[thread * size + k] = word;
     }
-    uint word = P.value;
-    if (is_inside) word = input_data[source];
-    output_data[thread] = word;
   }
 }
+#endif

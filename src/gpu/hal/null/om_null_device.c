@@ -47,17 +47,23 @@ static const om_null_model models[] = {
      {.timestamps = true, .subgroups = true, .storage_16bit = true, .cooperative_matrix = true}},
 };
 
+static void describe_model(size_t index, om_gpu_device *out_device) {
+  *out_device = (om_gpu_device){.driver = "checks calls, computes nothing",
+                                .backend = om_hal_null.name,
+                                .kind = "null device"};
+  snprintf(out_device->name, sizeof out_device->name, "%s", models[index].name);
+  snprintf(out_device->uuid, sizeof out_device->uuid, "%032zx", index);
+}
+
 om_status om_null_list(om_ctx *ctx, om_gpu_device *devices, size_t capacity, size_t *out_count) {
   (void)ctx;
-  for (size_t i = 0; i < OM_COUNT_OF(models) && i < capacity; ++i) {
-    devices[i] = (om_gpu_device){.driver = "checks calls, computes nothing",
-                                 .backend = om_hal_null.name,
-                                 .kind = "null device"};
-    snprintf(devices[i].name, sizeof devices[i].name, "%s", models[i].name);
-    snprintf(devices[i].uuid, sizeof devices[i].uuid, "%032zx", i);
-  }
+  for (size_t i = 0; i < OM_COUNT_OF(models) && i < capacity; ++i) describe_model(i, &devices[i]);
   *out_count = OM_COUNT_OF(models);
   return OM_OK;
+}
+
+void om_null_describe(const om_hal_device *device, om_gpu_device *out_device) {
+  describe_model(((const om_null_device *)device)->index, out_device);
 }
 
 om_status om_null_device_open(om_ctx *ctx,
@@ -81,7 +87,9 @@ om_status om_null_open(om_ctx *ctx, size_t index, om_hal_device **out_device) {
                    index,
                    OM_COUNT_OF(models));
   }
-  return om_null_device_open(ctx, models[index].limits, &models[index].features, out_device);
+  OM_TRY(om_null_device_open(ctx, models[index].limits, &models[index].features, out_device));
+  om_null_device_of(*out_device)->index = index;
+  return OM_OK;
 }
 
 const om_hal_limits *om_null_limits(const om_hal_device *device) {

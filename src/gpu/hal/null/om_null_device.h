@@ -31,6 +31,7 @@ typedef struct om_null_object { /* first member of every object */
 } om_null_object;
 
 struct om_null_device { /* single; what HAL callers know as om_hal_device */
+  size_t index;         /* in list's order; 0 for one that a test opens */
   om_hal_limits limits;
   om_hal_features features;
   om_null_object *objects; /* owned */
@@ -89,6 +90,7 @@ static inline om_null_buffer *om_null_buffer_of(om_hal_buffer *buffer) {
 om_status om_null_list(om_ctx *ctx, om_gpu_device *devices, size_t capacity, size_t *out_count);
 om_status om_null_open(om_ctx *ctx, size_t index, om_hal_device **out_device);
 void om_null_close(om_ctx *ctx, om_hal_device *device);
+void om_null_describe(const om_hal_device *device, om_gpu_device *out_device);
 const om_hal_limits *om_null_limits(const om_hal_device *device);
 const om_hal_features *om_null_features(const om_hal_device *device);
 

@@ -172,6 +172,7 @@ const om_hal om_hal_null = {
     .list = om_null_list,
     .open = om_null_open,
     .close = om_null_close,
+    .describe = om_null_describe,
     .limits = om_null_limits,
     .features = om_null_features,
     .buffer_create = buffer_create,

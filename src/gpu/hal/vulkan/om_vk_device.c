@@ -26,6 +26,10 @@ uint64_t om_vk_validation_messages(const om_hal_device *device) {
   return messages ? atomic_load(&messages->count) : 0;
 }
 
+void om_vk_describe(const om_hal_device *device, om_gpu_device *out_device) {
+  om_vk_adapter_describe(&((const om_vk_device *)device)->adapter, out_device);
+}
+
 const om_hal_limits *om_vk_limits(const om_hal_device *device) {
   return &((const om_vk_device *)device)->limits;
 }

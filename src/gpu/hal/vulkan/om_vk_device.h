@@ -71,6 +71,7 @@ static inline om_vk_device *om_vk_device_of(om_hal_device *device) {
 om_status om_vk_list(om_ctx *ctx, om_gpu_device *devices, size_t capacity, size_t *out_count);
 om_status om_vk_open(om_ctx *ctx, size_t index, om_hal_device **out_device);
 void om_vk_close(om_ctx *ctx, om_hal_device *device);
+void om_vk_describe(const om_hal_device *device, om_gpu_device *out_device);
 const om_hal_limits *om_vk_limits(const om_hal_device *device);
 const om_hal_features *om_vk_features(const om_hal_device *device);
 

@@ -11,6 +11,7 @@ const om_hal om_hal_vulkan = {
     .list = om_vk_list,
     .open = om_vk_open,
     .close = om_vk_close,
+    .describe = om_vk_describe,
     .limits = om_vk_limits,
     .features = om_vk_features,
     .buffer_create = om_vk_buffer_create,

@@ -1,4 +1,5 @@
-/* Parameters of the concatenation. Counts are words of 32 bits, or quads of them in _vec4. */
+/* Parameters of the concatenation. Counts are words of 32 bits, quads of them in _vec4, bytes in
+ * _bytes. */
 #ifndef OM_CONCAT_PARAMS_H
 #define OM_CONCAT_PARAMS_H
 

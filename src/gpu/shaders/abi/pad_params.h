@@ -8,6 +8,7 @@ OM_PARAMS_BEGIN(pad_words)
 OM_UINT(elems)                     /* of the result */
 OM_UINT(rank)
 OM_UINT(value)                     /* its bits */
+OM_UINT(value_high)                /* of an element of two words */
 OM_UINT(result_0)                  /* extents of the result */
 OM_UINT(result_1)
 OM_UINT(result_2)
