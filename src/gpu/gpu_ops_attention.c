@@ -245,7 +245,10 @@ static om_gpu_operand use_chunks(om_gpu_binder *b,
   return om_gpu_scratch(b, rows * row * params->chunk_count * sizeof(float));
 }
 
-static const char *add_dispatches(om_gpu_binder *b, const om_attention *a, bool is_exact) {
+/* Not inlined: the description, the operands and the parameters are too large for one frame. */
+__attribute__((noinline)) static const char *add_dispatches(om_gpu_binder *b,
+                                                            const om_attention *a,
+                                                            bool is_exact) {
   enum { MOST_SCRATCH_BYTES = 64 << 20 };
   const cut c = choose_cut(a, is_exact);
   const uint64_t group_bytes =

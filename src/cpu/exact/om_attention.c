@@ -149,16 +149,25 @@ static void make_probabilities(om_ctx *ctx, const om_attention *a, size_t rows, 
   if (a->zeroes_nan) om_parallel_for(ctx, rows * a->keys, 8192, zero_nan, scores);
 }
 
-static om_matmul product(size_t batch, size_t rows, size_t depth, size_t cols) {
-  return (om_matmul){.rows = rows,
-                     .cols = cols,
-                     .depth = depth,
-                     .a_row_stride = depth,
-                     .a_depth_stride = 1,
-                     .batch = {.rank = 1,
-                               .extents = {(int64_t)batch},
-                               .source_strides = {(int64_t)(rows * depth)},
-                               .target_strides = {(int64_t)(depth * cols)}}};
+/* y = a b, `batch` times. Not inlined: twice in one frame the description would be too large. */
+__attribute__((noinline)) static void multiply(om_ctx *ctx,
+                                               size_t batch,
+                                               const size_t extents[3], /* rows, depth, cols */
+                                               const float *a,
+                                               const float *b,
+                                               float *y) {
+  const om_matmul product = {
+      .rows = extents[0],
+      .cols = extents[2],
+      .depth = extents[1],
+      .a_row_stride = extents[1],
+      .a_depth_stride = 1,
+      .batch = {.rank = 1,
+                .extents = {(int64_t)batch},
+                .source_strides = {(int64_t)(extents[0] * extents[1])},
+                .target_strides = {(int64_t)(extents[1] * extents[2])}},
+  };
+  om_matmul_f32(ctx, &product, a, b, y);
 }
 
 void om_attention_run_f32(om_ctx *ctx,
@@ -171,17 +180,17 @@ void om_attention_run_f32(om_ctx *ctx,
                           void *scratch) {
   const size_t batch = om_attention_batch(a);
   const piles p = place(a, scratch);
-  const om_matmul scores = product(batch, a->rows, a->depth, a->keys);
-  const om_matmul result = product(batch, a->rows, a->keys, a->width);
+  const size_t scores[3] = {a->rows, a->depth, a->keys};
+  const size_t result[3] = {a->rows, a->keys, a->width};
   if (batch * a->rows * a->width == 0) return;
   copy_side(ctx, a, &a->q, a->rows, a->depth, false, q, p.q);
   copy_side(ctx, a, &a->k, a->depth, a->keys, false, k, p.k);
   copy_side(ctx, a, &a->v, a->keys, a->width, false, v, p.v);
   change_rows(ctx, a, &a->q_scale, NULL, batch * a->rows, a->depth, p.q);
   change_rows(ctx, a, &a->k_scale, NULL, batch * a->depth, a->keys, p.k);
-  if (a->keys > 0) om_matmul_f32(ctx, &scores, p.q, p.k, p.scores);
+  if (a->keys > 0) multiply(ctx, batch, scores, p.q, p.k, p.scores);
   change_rows(ctx, a, &a->scale, a->has_mask ? mask : NULL, batch * a->rows, a->keys, p.scores);
   make_probabilities(ctx, a, batch * a->rows, p.scores);
-  om_matmul_f32(ctx, &result, p.scores, p.v, p.result);
+  multiply(ctx, batch, result, p.scores, p.v, p.result);
   copy_side(ctx, a, &a->y, a->rows, a->width, true, p.result, y);
 }
