@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "cpu/exact/om_norm.h"
+#include "cpu/exact/om_softmax.h"
 #include "cpu/exact/om_strided.h"
 #include "onemodel/gpu.h"
 
@@ -115,10 +117,23 @@ static void test_strides_of_an_empty_shape(void **state) {
   for (int i = 0; i < 5; ++i) assert_int_equal(strides[i], 1);
 }
 
+/* A kernel walked through rows of which none has an element. */
+static void test_rows_of_no_elements_take_no_time(void **state) {
+  (void)state;
+  const om_tensor x = {.dtype = OM_DTYPE_F32, .rank = 2, .dims = {INT64_C(1) << 60, 0}};
+  const om_norm_job job = {.kind = OM_NORM_L2};
+  om_ctx ctx = {0};
+  om_rows rows;
+  om_rows_init(&rows, &x, 2);
+  om_norm_run(&ctx, &rows, &job);
+  om_softmax_run(&ctx, &rows, OM_SOFTMAX, NULL, NULL);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_unaligned_weights_are_packed),
       cmocka_unit_test(test_strides_of_an_empty_shape),
+      cmocka_unit_test(test_rows_of_no_elements_take_no_time),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

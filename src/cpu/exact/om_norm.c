@@ -190,6 +190,8 @@ static void run_range_f64(void *arg, size_t begin, size_t end) {
 
 void om_norm_run(om_ctx *ctx, const om_rows *rows, const om_norm_job *job) {
   om_norm_range range = {rows, job};
+  /* There may be very many rows of no elements. */
+  if (rows->row_elems == 0 && !job->mean && !job->inverse) return;
   om_parallel_for(ctx,
                   rows->row_count,
                   om_rows_grain(rows),
