@@ -110,7 +110,7 @@ static const char *describe(om_gpu_binder *b, conv *c) {
 /* What the host packs: [group][phase][term][channel], channels padded to a multiple of 4. */
 typedef struct packing {
   const conv *c;
-  const float *weights; /* of the model */
+  const void *weights; /* of the model */
 } packing;
 
 /* The phase's taps of one axis, as conv_gemm.comp finds them: the first, and how many. */
@@ -128,12 +128,13 @@ static void phase_taps(const conv *c, int axis, uint32_t phase, uint32_t *first,
 static void pack_conv(const void *arg, const void *source, void *target) {
   const packing *p = arg;
   const conv *c = p->c;
-  const float *from = source ? source : p->weights;
+  const void *from = source ? source : p->weights;
   float *to = target; /* zeroed */
+  size_t at = 0;
   for (uint32_t group = 0; group < c->shape.group; ++group) {
     for (uint32_t m = 0; m < c->out_channels; ++m) {
       for (uint32_t k = 0; k < c->terms; ++k) {
-        to[((size_t)group * c->terms + k) * c->columns * 4 + m] = *from++;
+        to[((size_t)group * c->terms + k) * c->columns * 4 + m] = om_gpu_float_at(from, at++);
       }
     }
   }
@@ -152,10 +153,11 @@ static void pack_phase(const packing *p, uint32_t group, uint32_t phase, float *
     for (uint32_t tap = 0; tap < count[0] * count[1]; ++tap, to += c->columns * 4) {
       const size_t ky = first[0] + tap / count[1] * c->kernel_step[1];
       const size_t kx = first[1] + tap % count[1] * c->kernel_step[2];
-      const float *from = p->weights +
-                          ((size_t)group * c->in_channels + channel) * c->out_channels * kernel +
+      const size_t from = ((size_t)group * c->in_channels + channel) * c->out_channels * kernel +
                           ky * (size_t)w->kernel[2] + kx;
-      for (uint32_t m = 0; m < c->out_channels; ++m) to[m] = from[m * kernel];
+      for (uint32_t m = 0; m < c->out_channels; ++m) {
+        to[m] = om_gpu_float_at(p->weights, from + m * kernel);
+      }
     }
   }
 }

@@ -113,14 +113,14 @@ typedef struct om_b_layout {
 
 static void fill_b(const void *arg, const void *source, void *target) {
   const om_b_layout *layout = arg;
-  const float *from = source;
   float *to = target;
   for (size_t row = 0; row < layout->matrices * layout->depth; ++row) {
     const size_t k = row % layout->depth;
-    const float *matrix = from + row / layout->depth * layout->depth * layout->cols;
+    const size_t matrix = row / layout->depth * layout->depth * layout->cols;
     for (size_t col = 0; col < layout->pitch; ++col) {
       const size_t at = layout->is_turned ? col * layout->depth + k : k * layout->cols + col;
-      to[row * layout->pitch + col] = col < layout->cols ? matrix[at] : 0.0f;
+      to[row * layout->pitch + col] =
+          col < layout->cols ? om_gpu_float_at(source, matrix + at) : 0.0f;
     }
   }
 }
@@ -297,7 +297,7 @@ static const char *bind_matmul(om_gpu_binder *b) {
 /* ---- Gemm ---- */
 
 typedef struct om_scaled_c {
-  const float *data;
+  const void *data;
   size_t elems;
   float beta;
 } om_scaled_c;
@@ -305,7 +305,9 @@ typedef struct om_scaled_c {
 static void fill_c(const void *arg, const void *source, void *target) {
   (void)source; /* scaled by beta, it is not found again by its data alone */
   const om_scaled_c *c = arg;
-  for (size_t i = 0; i < c->elems; ++i) ((float *)target)[i] = c->data[i] * c->beta;
+  for (size_t i = 0; i < c->elems; ++i) {
+    ((float *)target)[i] = om_gpu_float_at(c->data, i) * c->beta;
+  }
 }
 
 /* Adds C, which broadcasts to rows by cols, to the product's chain. */

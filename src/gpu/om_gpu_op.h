@@ -15,6 +15,8 @@
 #ifndef OM_GPU_OP_H
 #define OM_GPU_OP_H
 
+#include <string.h>
+
 #include "gpu/hal/om_hal.h"
 #include "graph/om_op.h"
 #include "om_shaders.h" /* generated: om_shader, OM_SHADER_<NAME>, om_shader_get() */
@@ -117,6 +119,14 @@ om_gpu_operand om_gpu_scratch(om_gpu_binder *b, uint64_t bytes);
  * again by (input's data, recipe, bytes) if the input is a weight; recipe names what fill does
  * (static; compared as text). input UINT32_MAX: no source, always made. */
 typedef void (*om_gpu_fill)(const void *arg, const void *source, void *target);
+
+/* Element `index` of constant float32 data, which may lie unaligned in the model's file. */
+static inline float om_gpu_float_at(const void *data, size_t index) {
+  float value;
+  memcpy(&value, (const char *)data + index * sizeof value, sizeof value);
+  return value;
+}
+
 om_gpu_operand om_gpu_made_constant(om_gpu_binder *b,
                                     uint32_t input,
                                     const char *recipe,

@@ -5,6 +5,8 @@
 #ifndef OM_RULE_H
 #define OM_RULE_H
 
+#include <string.h>
+
 #include "graph/om_op.h"
 
 /* The most bytes one result may take: a shape computed from data can ask for any size, and a
@@ -67,10 +69,16 @@ om_status om_rule_ints(om_ctx *ctx,
 /* Checks that the type is one that lists and indices have: int32 or int64. */
 om_status om_rule_check_int(om_ctx *ctx, const om_tensor *tensor, const char *what);
 
-/* The element of a tensor that om_rule_check_int accepted. */
+/* The element of a tensor that om_rule_check_int accepted; its data may lie unaligned. */
 static inline int64_t om_rule_int(const om_tensor *tensor, size_t index) {
-  return tensor->dtype == OM_DTYPE_I64 ? ((const int64_t *)tensor->data)[index]
-                                       : ((const int32_t *)tensor->data)[index];
+  int64_t wide;
+  int32_t narrow;
+  if (tensor->dtype == OM_DTYPE_I64) {
+    memcpy(&wide, (const char *)tensor->data + index * sizeof wide, sizeof wide);
+    return wide;
+  }
+  memcpy(&narrow, (const char *)tensor->data + index * sizeof narrow, sizeof narrow);
+  return narrow;
 }
 
 /* *out_index = index, counted from the end where it is negative. OM_E_INVALID_INPUT, "<type> index

@@ -189,15 +189,17 @@ bool om_window_fit(const om_window_params *params,
     }
     const int64_t room =
         w->in[axis] + w->pad_begin[axis] + w->pad_end[axis] - om_window_reach(w, axis);
-    if (room < 0) {
+    const bool rounds_up = params->rounds_up && params->auto_pad == OM_PAD_EXPLICIT;
+    /* A kernel longer than the padded input has the window that rounding up adds, if any. */
+    const bool has_first = room >= 0 || (rounds_up && room > -w->stride[axis] && w->in[axis] > 0);
+    if (!has_first) {
       w->bad_axis = axis;
       return false;
     }
     w->out[axis] = room / w->stride[axis] + 1;
-    const bool rounds_up = params->rounds_up && params->auto_pad == OM_PAD_EXPLICIT;
     /* One more window where the last ends before the input does, unless it would begin in the
      * padding at the end. */
-    if (rounds_up && room % w->stride[axis] != 0 &&
+    if (rounds_up && room > 0 && room % w->stride[axis] != 0 &&
         w->out[axis] * w->stride[axis] < w->in[axis] + w->pad_begin[axis]) {
       ++w->out[axis];
     }

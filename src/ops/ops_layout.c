@@ -390,7 +390,8 @@ static om_status reverse_resolve(om_ctx *ctx, const om_node *node, void *params)
   om_reverse_params *p = params;
   OM_TRY(om_node_attr_int(ctx, node, "batch_axis", 1, &p->batch_axis));
   OM_TRY(om_node_attr_int(ctx, node, "time_axis", 0, &p->time_axis));
-  if (p->batch_axis + p->time_axis == 1 && p->batch_axis * p->time_axis == 0) return OM_OK;
+  if (p->batch_axis == 0 && p->time_axis == 1) return OM_OK;
+  if (p->batch_axis == 1 && p->time_axis == 0) return OM_OK;
   return OM_FAIL(ctx,
                  OM_E_INVALID_MODEL,
                  "The attributes batch_axis %" PRId64 " and time_axis %" PRId64 " are not 0 and 1.",

@@ -299,6 +299,10 @@ static const om_op_case reverse_cases[] = {
      .inputs = {"f32 4x3", "i64 3 = 1 1 1"},
      .attrs = "batch_axis=1 time_axis=1",
      .error = "time_axis"},
+    {.name = "axes_whose_sum_overflows",
+     .inputs = {"f32 4x3", "i64 3 = 1 1 1"},
+     .attrs = "batch_axis=9223372036854775807 time_axis=9223372036854775807",
+     .error = "time_axis"},
 };
 
 static const om_op_suite suites[] = {

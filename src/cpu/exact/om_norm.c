@@ -3,6 +3,7 @@
 #include "cpu/exact/om_norm.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/om_thread.h"
 #include "cpu/exact/om_elementwise.h"
@@ -18,9 +19,13 @@ typedef struct om_norm_range {
   const om_norm_job *job;
 } om_norm_range;
 
+/* The GPU's binder asks, too, for constants that lie unaligned in the model's file. */
 static float load_one(const om_tensor *t, size_t i) {
   float value = 0.0f;
-  if (t->dtype == OM_DTYPE_F32) return ((const float *)t->data)[i];
+  if (t->dtype == OM_DTYPE_F32) {
+    memcpy(&value, (const char *)t->data + i * sizeof value, sizeof value);
+    return value;
+  }
   if (t->dtype == OM_DTYPE_F64) return (float)((const double *)t->data)[i];
   om_half_to_f32(t->dtype, (const uint16_t *)t->data + i, 1, &value);
   return value;
@@ -185,6 +190,8 @@ static void run_range_f64(void *arg, size_t begin, size_t end) {
 
 void om_norm_run(om_ctx *ctx, const om_rows *rows, const om_norm_job *job) {
   om_norm_range range = {rows, job};
+  /* There may be very many rows of no elements. */
+  if (rows->row_elems == 0 && !job->mean && !job->inverse) return;
   om_parallel_for(ctx,
                   rows->row_count,
                   om_rows_grain(rows),

@@ -128,6 +128,7 @@ static void run_range_f64(void *arg, size_t begin, size_t end) {
 void om_softmax_run(
     om_ctx *ctx, const om_rows *rows, om_softmax_kind kind, const void *in, void *out) {
   om_softmax_job job = {rows, kind, in, out};
+  if (rows->row_elems == 0) return; /* there may be very many such rows */
   om_parallel_for(ctx,
                   rows->row_count,
                   om_rows_grain(rows),

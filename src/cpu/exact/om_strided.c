@@ -10,9 +10,11 @@ typedef struct om_elem16 { /* strings and complex128 */
 
 void om_dense_strides(uint32_t rank, const int64_t *dims, int64_t *out_strides) {
   int64_t stride = 1;
+  bool is_empty = false; /* then the product of the other extents may overflow */
+  for (uint32_t i = 0; i < rank; ++i) is_empty = is_empty || dims[i] == 0;
   for (uint32_t i = rank; i-- > 0;) {
     out_strides[i] = stride;
-    stride *= dims[i] > 0 ? dims[i] : 1;
+    if (!is_empty) stride *= dims[i];
   }
 }
 
