@@ -24,6 +24,15 @@ static void default_free(void *user, void *ptr, size_t bytes) {
   free(ptr);
 }
 
+om_status om_ctx_use_allocator(om_ctx *ctx, const om_allocator *given) {
+  if (!given) return OM_OK;
+  if (!given->alloc || !given->free) {
+    return OM_FAIL(ctx, OM_E_INVALID_ARGUMENT, "The allocator lacks alloc or free.");
+  }
+  ctx->allocator = *given;
+  return OM_OK;
+}
+
 om_allocator om_default_allocator(void) {
   return (om_allocator){.alloc = default_alloc, .free = default_free, .user = NULL};
 }

@@ -103,6 +103,10 @@ om_status om_resize_bytes(
   om_grow((ctx), (void **)&(array), (count), &(capacity), sizeof *(array))
 om_status om_grow(om_ctx *ctx, void **array, size_t count, size_t *capacity, size_t elem_bytes);
 
+/* Makes *given the context's allocator, if it is not NULL; one without both functions is
+ * OM_E_INVALID_ARGUMENT. */
+om_status om_ctx_use_allocator(om_ctx *ctx, const om_allocator *given);
+
 /* The C library's allocator. */
 om_allocator om_default_allocator(void);
 
@@ -138,7 +142,8 @@ static inline size_t om_size_align(size_t value, size_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
 
-/* Elements and bytes of a shape; false on a negative extent or overflow. */
+/* Elements and bytes of a shape; false on a negative extent, or where a product of its extents
+ * overflows, even if another one is 0. */
 bool om_shape_elems(uint32_t rank, const int64_t *dims, size_t *out_elems);
 bool om_shape_bytes(om_dtype dtype, uint32_t rank, const int64_t *dims, size_t *out_bytes);
 

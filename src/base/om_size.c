@@ -5,17 +5,19 @@
 #include "base/om_base.h"
 
 bool om_shape_elems(uint32_t rank, const int64_t *dims, size_t *out_elems) {
-  if (rank > OM_MAX_RANK) return false;
+  /* Strides are products of extents, of an empty shape too: none may overflow, in bytes either. */
+  const size_t most = SIZE_MAX / 32;
   bool is_empty = false;
+  size_t product = 1;
+  if (rank > OM_MAX_RANK) return false;
   for (uint32_t i = 0; i < rank; ++i) {
     if (dims[i] < 0) return false;
     if (dims[i] == 0) is_empty = true;
+    if (dims[i] == 0) continue;
+    if ((uint64_t)dims[i] > most / product) return false;
+    product *= (size_t)dims[i];
   }
-  size_t elems = is_empty ? 0 : 1; /* an empty shape is 0 however large its other extents are */
-  for (uint32_t i = 0; i < rank && !is_empty; ++i) {
-    if ((uint64_t)dims[i] > SIZE_MAX || !om_size_mul(elems, (size_t)dims[i], &elems)) return false;
-  }
-  *out_elems = elems;
+  *out_elems = is_empty ? 0 : product;
   return true;
 }
 

@@ -285,7 +285,7 @@ static om_status load(om_ctx *ctx,
                   options->struct_bytes,
                   sizeof *options));
   }
-  if (options && options->allocator) ctx->allocator = *options->allocator;
+  if (options) OM_GO(om_ctx_use_allocator(ctx, options->allocator));
   if (options) ctx->log = options->log;
   OM_GO(create(ctx, &model));
   OM_GO(read_source(ctx, model, from));

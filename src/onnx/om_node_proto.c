@@ -115,7 +115,7 @@ static om_status read_head(
   node->name = "";
   node->domain = "";
   if (parts->type.bytes == 0) {
-    return OM_FAIL(ctx, OM_E_INVALID_MODEL, "Node %zu names no operator.", index);
+    return OM_FAIL(ctx, OM_E_INVALID_MODEL, "It names no operator.");
   }
   OM_TRY(read_text(ctx, loader, parts->type, &node->type));
   if (parts->name.bytes > 0) {

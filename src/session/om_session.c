@@ -118,7 +118,7 @@ static om_status create(om_ctx *ctx,
 
   if (!model) return OM_FAIL(ctx, OM_E_INVALID_ARGUMENT, "The model is NULL.");
   OM_TRY(read_options(ctx, given, &options));
-  if (options.allocator) ctx->allocator = *options.allocator;
+  OM_TRY(om_ctx_use_allocator(ctx, options.allocator));
   ctx->log = options.log;
   ctx->thread_count = options.thread_count > 0 ? options.thread_count : om_core_count();
 

@@ -192,7 +192,8 @@ static void shapes_have_sizes(void **state) {
   int64_t dims[] = {2, 3, 5};
   int64_t negative[] = {2, -1};
   int64_t huge[] = {INT64_MAX, 4};
-  int64_t empty[] = {INT64_MAX, INT64_MAX, 0};
+  int64_t empty[] = {INT32_MAX, 0, 7};
+  int64_t huge_and_empty[] = {INT64_MAX / 2, 12, 0};
   (void)state;
   assert_true(om_shape_elems(3, dims, &size));
   assert_int_equal(size, 30);
@@ -202,6 +203,7 @@ static void shapes_have_sizes(void **state) {
   assert_int_equal(size, 0);
   assert_false(om_shape_elems(2, negative, &size));
   assert_false(om_shape_elems(2, huge, &size));
+  assert_false(om_shape_elems(3, huge_and_empty, &size)); /* its strides would overflow */
   assert_false(om_shape_elems(9, dims, &size));
   assert_true(om_shape_bytes(OM_DTYPE_F64, 3, dims, &size));
   assert_int_equal(size, 240);

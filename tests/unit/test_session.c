@@ -447,8 +447,21 @@ static void uses_the_callers_allocator_alone(void **state) {
   assert_int_equal(fault.damaged_blocks, 0);
 }
 
+static void refuses_half_an_allocator(void **state) {
+  fixture *f = *state;
+  om_allocator allocator = om_default_allocator();
+  om_session *session = NULL;
+  om_session_options options = OM_SESSION_OPTIONS_INIT;
+  allocator.free = NULL;
+  options.allocator = &allocator;
+  assert_int_equal(om_session_create(f->model, &options, &session, &f->error),
+                   OM_E_INVALID_ARGUMENT);
+  assert_null(session);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(refuses_half_an_allocator, setup, teardown),
       cmocka_unit_test_setup_teardown(lends_outputs, setup, teardown),
       cmocka_unit_test_setup_teardown(runs_without_rows, setup, teardown),
       cmocka_unit_test_setup_teardown(writes_into_the_callers_memory, setup, teardown),
