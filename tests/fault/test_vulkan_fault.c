@@ -28,6 +28,7 @@ static struct {
   const char *missing; /* a function that get_proc does not know */
   bool is_old, has_no_compute, has_no_device;
   atomic_int live; /* objects */
+  atomic_uint kept_pipelines;
 } fault;
 
 static bool fails(const char *name) {
@@ -229,9 +230,24 @@ static PFN_vkVoidFunction wrapped(const char *name, PFN_vkVoidFunction real) {
   return real;
 }
 
+/* A pipeline, and whether the driver may keep it. */
+static VkResult VKAPI_PTR watch_pipelines(VkDevice device,
+                                          VkPipelineCache cache,
+                                          uint32_t count,
+                                          const VkComputePipelineCreateInfo *infos,
+                                          const VkAllocationCallbacks *callbacks,
+                                          VkPipeline *out) {
+  if (cache) fault.kept_pipelines += count;
+  return wrap_vkCreateComputePipelines(device, cache, count, infos, callbacks, out);
+}
+
 static PFN_vkVoidFunction VKAPI_PTR get_device_proc(VkDevice device, const char *name) {
   PFN_vkVoidFunction real = real_get_device_proc(device, name);
-  return real ? wrapped(name, real) : NULL;
+  PFN_vkVoidFunction wrap = real ? wrapped(name, real) : NULL;
+  if (real && strcmp(name, "vkCreateComputePipelines") == 0) {
+    return (PFN_vkVoidFunction)watch_pipelines;
+  }
+  return wrap;
 }
 
 static PFN_vkVoidFunction VKAPI_PTR get_instance_proc(VkInstance instance, const char *name) {
@@ -366,6 +382,7 @@ static void it_works_when_nothing_fails(void **state) {
   HF_OK(play(&hf.ctx));
   for (size_t i = 0; i < OM_COUNT_OF(s.values); ++i) assert_true(s.values[i] == (float)i + 1.0F);
   assert_true(fault.live > 0);
+  assert_true(fault.kept_pipelines > 0);
   clean_up(&hf.ctx);
   expect_nothing_left();
 }
