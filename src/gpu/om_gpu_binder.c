@@ -92,6 +92,12 @@ om_gpu_operand om_gpu_read(om_gpu_binder *b, uint32_t input) {
   return get_constant(b, value->is_weight, tensor->data, "as it is", bytes, NULL, NULL);
 }
 
+om_gpu_operand om_gpu_read_part(om_gpu_binder *b, uint32_t input, uint64_t offset, uint64_t bytes) {
+  const om_plan_value *value = input_value(b, input);
+  const uint8_t *data = value->tensor.data;
+  return get_constant(b, value->is_weight, data + offset, "as it is", bytes, NULL, NULL);
+}
+
 om_gpu_operand om_gpu_write(om_gpu_binder *b, uint32_t output) {
   if (!om_gpu_output(b, output)) return (om_gpu_operand){.kind = OM_GPU_NOTHING};
   return (om_gpu_operand){.kind = OM_GPU_VALUE, .index = plan_step(b)->outputs[output]};

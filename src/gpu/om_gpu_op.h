@@ -112,6 +112,8 @@ const om_tensor *om_gpu_output(const om_gpu_binder *b, uint32_t index);
 
 /* Operands. A constant input is uploaded as it is, once per session for weights. */
 om_gpu_operand om_gpu_read(om_gpu_binder *b, uint32_t input);
+/* A part of a constant input, in bytes; offset and bytes are multiples of 4. */
+om_gpu_operand om_gpu_read_part(om_gpu_binder *b, uint32_t input, uint64_t offset, uint64_t bytes);
 om_gpu_operand om_gpu_write(om_gpu_binder *b, uint32_t output);
 om_gpu_operand om_gpu_scratch(om_gpu_binder *b, uint64_t bytes);
 
@@ -199,6 +201,7 @@ typedef struct om_gpu_op {
   om_dtype_set dtypes; /* of input 0 */
   bool has_exact;
   uint32_t primitives; /* what its exact kernel rests on; bits of om_primitive */
+  uint32_t splits; /* bit i: a constant input i may be larger than a binding: bind reads parts */
   const char *(*check)(const om_node *node); /* attributes only: NULL or a static reason */
   const char *(*bind)(om_gpu_binder *b);     /* NULL, and the dispatches stand; or a reason */
 } om_gpu_op;

@@ -300,6 +300,7 @@ static const char *check_tensors(om_gpu_binder *b, const om_gpu_op *op) {
   for (uint32_t i = 0; i < step->input_count && !reason; ++i) {
     const om_tensor *tensor = om_gpu_input(b, i);
     if (tensor && tensor->data && om_tensor_elems(tensor) == 0) continue; /* an empty Resize roi */
+    if (tensor && tensor->data && (op->splits >> i & 1) != 0) continue;
     reason = check_tensor(b, tensor);
   }
   for (uint32_t i = 0; i < step->output_count && !reason; ++i) {

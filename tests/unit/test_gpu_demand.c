@@ -80,6 +80,46 @@ static void test_device_looks_at_what_it_makes(void **state) {
   rig_close(rig);
 }
 
+/* A table above one binding is cut along its rows: each index is found in the part that holds it.
+ */
+static void test_table_in_parts(void **state) {
+  uint32_t out;
+  (void)state;
+  for (int backend = 0; backend < 2; ++backend) {
+    rig_open(rig, backend == 0 ? NULL : "null", OM_MODE_FAST, false);
+    rig->session->limits.max_binding_bytes = 3 * COLS * sizeof(float); /* of 4 rows */
+    for (int i = 0; i < ROWS * COLS; ++i) table[i] = (float)i;
+    uint32_t weight = rig_weight(rig, 2, (int64_t[]){ROWS, COLS}, table);
+    out = rig_binary(rig, "Gather", weight, int_input(2));
+    rig_compile(rig, &out, 1);
+    assert_int_equal(rig->plan->regions[0].launch_count, 2);
+    const int32_t picks[PICKS] = {3, -4};
+    rig_check(rig, run(picks));
+    for (int i = 0; backend == 0 && i < COLS; ++i) {
+      assert_true(result[i] == (float)(3 * COLS + i));
+      assert_true(result[COLS + i] == (float)i);
+    }
+    rig_close(rig);
+  }
+}
+
+static void test_table_that_cannot_be_cut(void **state) {
+  static uint8_t bytes[ROWS * COLS];
+  const char *reason = NULL;
+  om_tensor small = om_tensor_of(OM_DTYPE_U8, 2, (int64_t[]){ROWS, COLS}, bytes);
+  (void)state;
+  rig_open(rig, "null", OM_MODE_FAST, false);
+  rig->session->limits.max_binding_bytes = 8; /* two rows of three bytes */
+  uint32_t weight = rig_value(rig, &small);
+  rig->values[weight].is_weight = true;
+  rig_binary(rig, "Gather", weight, int_input(2));
+  rig_check(rig, om_gpu_provider()->plan_begin(&rig->ctx, rig->session, &rig->view, &rig->plan));
+  rig_check(rig, om_gpu_provider()->claim(&rig->ctx, rig->plan, 0, &reason));
+  assert_non_null(reason);
+  assert_non_null(strstr(reason, "above the device's binding limit of 8, and rows of its axis"));
+  rig_close(rig);
+}
+
 /* The null backend checks the recording: bounds, barriers, the finding's way back. */
 static void test_null_backend(void **state) {
   static const int32_t picks[PICKS] = {0};
@@ -96,6 +136,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_host_looks_before_the_upload),
       cmocka_unit_test(test_device_looks_at_what_it_makes),
+      cmocka_unit_test(test_table_in_parts),
+      cmocka_unit_test(test_table_that_cannot_be_cut),
       cmocka_unit_test(test_null_backend),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,7 +74,6 @@ struct place {
   uint row_begin;         // of the workgroup
   uint col_begin;         // of the result
   uint q_base, k_base, v_base, mask_base, y_base;
-  uint key_begin, key_end; // of its chunk
 };
 
 uint left_slot(uint row, uint quad) {
@@ -400,7 +399,9 @@ void attend(place p, uint group) {
 
 #else
 
-void attend(place p, uint group) {
+// The loop's bounds are the same for all groups, as barriers in WGSL demand; the last chunk may run
+// out of keys before.
+void attend(place p, uint chunk_begin) {
   uint flags = FLAGS;
   float best[PER];
   float sum[PER];
@@ -411,7 +412,8 @@ void attend(place p, uint group) {
     sum[i] = 0.0;
   }
   [[unroll]] for (uint i = 0u; i < uint(PER * PIECES); ++i) result[i] = vec4(0.0);
-  for (uint key_begin = p.key_begin; key_begin < p.key_end; key_begin += 32u) {
+  for (uint done = 0u; done < P.chunk_keys; done += 32u) {
+    uint key_begin = chunk_begin + done;
     vec4 scores[PER];
     float largest[PER];
     make_scores(p, key_begin, scores);
@@ -433,7 +435,7 @@ void attend(place p, uint group) {
       barrier();
       load_v(p, key_begin, p.col_begin + piece * PIECE);
       barrier();
-      multiply(p, min(P.keys - key_begin, 32u), block);
+      multiply(p, min(max(P.keys, key_begin) - key_begin, 32u), block);
       [[unroll]] for (uint i = 0u; i < uint(PER); ++i) result[i * uint(PIECES) + piece] = block[i];
     }
   }
@@ -488,7 +490,9 @@ void main() {
   p.v_base = v_offset + index_0 * P.v_stride_0 + index_1 * P.v_stride_1;
   p.mask_base = index_0 * P.mask_stride_0 + index_1 * P.mask_stride_1;
   p.y_base = index_0 * P.y_stride_0 + index_1 * P.y_stride_1 + chunk * P.chunk_stride;
-  p.key_begin = chunk * P.chunk_keys;
-  p.key_end = min(p.key_begin + P.chunk_keys, P.keys);
+#if OM_EXACT
   attend(p, group);
+#else
+  attend(p, chunk * P.chunk_keys);
+#endif
 }
