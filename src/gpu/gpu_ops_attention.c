@@ -2,8 +2,10 @@
  *
  * The workgroups take 16, 32 or 64 rows: as many as leave work for the whole device. The exact
  * kernel keeps its scores in scratch memory; where those of all workgroups would be too many,
- * several dispatches use it in turn.
+ * several dispatches use it in turn. Where few rows meet many keys, the fast kernel takes chunks of
+ * the keys, which a second pass joins in order.
  */
+#include "abi/attention_merge_params.h"
 #include "abi/attention_params.h"
 #include "gpu/om_gpu_op.h"
 #include "gpu/om_gpu_state.h"
@@ -60,13 +62,33 @@ typedef struct cut {
   om_shader shader;
   uint32_t rows;
   uint32_t row_blocks, col_blocks;
+  uint32_t chunk_count, chunk_keys;
   uint64_t groups;
 } cut;
+
+static const om_shader split_kernels[] = {OM_SHADER_ATTENTION_SPLIT_32,
+                                          OM_SHADER_ATTENTION_SPLIT_64,
+                                          OM_SHADER_ATTENTION_SPLIT_128,
+                                          OM_SHADER_ATTENTION_SPLIT_256};
+
+/* A second pass costs about as much as eight tiles of keys; fewer are not worth cutting. */
+static void choose_chunks(const om_attention *a, uint32_t size, cut *c) {
+  enum { WANTED_GROUPS = 264, LEAST_TILES = 4, WORTH_TILES = 16 };
+  const uint64_t tiles = pieces(a->keys, OM_ATTENTION_TILE);
+  uint64_t chunks = c->groups > 0 ? WANTED_GROUPS / c->groups : 1;
+  if (tiles < WORTH_TILES) return;
+  if (chunks > tiles / LEAST_TILES) chunks = tiles / LEAST_TILES;
+  if (chunks < 2) return;
+  c->shader = split_kernels[size];
+  c->chunk_keys = (uint32_t)(pieces(tiles, chunks) * OM_ATTENTION_TILE);
+  c->chunk_count = (uint32_t)pieces(a->keys, c->chunk_keys);
+  c->groups *= c->chunk_count;
+}
 
 static cut choose_cut(const om_attention *a, bool is_exact) {
   const kernel_choice *choice = is_exact ? exact_kernels : fast_kernels;
   const uint64_t batch = om_attention_batch(a);
-  cut c = {.rows = 0};
+  cut c = {.chunk_count = 1, .chunk_keys = (uint32_t)a->keys};
   uint32_t size = 0;
   while (size < 3 && a->width > ((size_t)OM_ATTENTION_TILE << size)) ++size;
   c.col_blocks = (uint32_t)pieces(a->width, (size_t)OM_ATTENTION_TILE << size);
@@ -77,6 +99,7 @@ static cut choose_cut(const om_attention *a, bool is_exact) {
     if (size < choice->shader_count && c.groups >= choice->least_groups) break;
   }
   c.shader = choice->shaders[size];
+  if (!is_exact) choose_chunks(a, size, &c);
   return c;
 }
 
@@ -138,6 +161,8 @@ static void set_params(const om_attention *a, const cut *c, om_attention_kernel_
   *p = (om_attention_kernel_params){
       .row_blocks = c->row_blocks,
       .col_blocks = c->col_blocks,
+      .chunk_count = c->chunk_count,
+      .chunk_keys = c->chunk_keys,
       .batch_1 = a->batch_rank > 0 ? (uint32_t)a->batch[last] : 1,
       .rows = (uint32_t)a->rows,
       .keys = (uint32_t)a->keys,
@@ -175,6 +200,51 @@ static uint32_t flags_of(const om_attention *a) {
          (a->zeroes_nan ? OM_ATTENTION_ZEROES_NAN : 0u);
 }
 
+/* The second pass, after a first that wrote the chunks. */
+static const char *add_merge(om_gpu_binder *b,
+                             const om_attention *a,
+                             const om_attention_kernel_params *first,
+                             om_gpu_operand chunks,
+                             om_gpu_operand y) {
+  enum { THREADS = 64 };
+  const om_attention_merge_params params = {
+      .elems = (uint32_t)(om_attention_batch(a) * a->rows * a->width),
+      .rows = first->rows,
+      .width = first->width,
+      .batch_1 = first->batch_1,
+      .chunk_count = first->chunk_count,
+      .chunk_stride = first->chunk_stride,
+      .zeroes_nan = a->zeroes_nan,
+      .y_stride_0 = a->batch_rank > 1 ? (uint32_t)a->y.batch_strides[0] : 0,
+      .y_stride_1 = a->batch_rank > 0 ? (uint32_t)a->y.batch_strides[a->batch_rank - 1] : 0,
+      .y_row_stride = (uint32_t)a->y.row_stride,
+      .y_col_stride = (uint32_t)a->y.col_stride,
+  };
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, OM_SHADER_ATTENTION_MERGE);
+  if (!d) return om_gpu_no_memory;
+  memcpy(d->params, &params, sizeof params);
+  d->params_bytes = sizeof params;
+  d->operands[0] = chunks;
+  d->operands[1] = y;
+  d->operand_count = 2;
+  om_gpu_spread_groups(b, pieces(params.elems, THREADS), d->groups);
+  d->flops = 4 * (uint64_t)params.elems * params.chunk_count;
+  return NULL;
+}
+
+/* The first pass writes chunks, dense, in place of y. */
+static om_gpu_operand use_chunks(om_gpu_binder *b,
+                                 const om_attention *a,
+                                 om_attention_kernel_params *params) {
+  const uint32_t row = params->width + 2; /* the largest and the sum stand behind */
+  const uint64_t rows = om_attention_batch(a) * a->rows;
+  params->chunk_stride = (uint32_t)(rows * row);
+  params->y_row_stride = row;
+  params->y_stride_1 = params->rows * row;
+  params->y_stride_0 = params->batch_1 * params->y_stride_1;
+  return om_gpu_scratch(b, rows * row * params->chunk_count * sizeof(float));
+}
+
 static const char *add_dispatches(om_gpu_binder *b, const om_attention *a, bool is_exact) {
   enum { MOST_SCRATCH_BYTES = 64 << 20 };
   const cut c = choose_cut(a, is_exact);
@@ -196,6 +266,9 @@ static const char *add_dispatches(om_gpu_binder *b, const om_attention *a, bool 
   if (is_exact) operands[5] = om_gpu_scratch(b, most * group_bytes);
   om_attention_kernel_params params;
   set_params(a, &c, &params);
+  const om_gpu_operand y = operands[4];
+  const bool is_split = c.chunk_count > 1;
+  if (is_split) operands[4] = use_chunks(b, a, &params);
   for (uint64_t first = 0; first < c.groups; first += most) {
     const uint64_t groups = c.groups - first < most ? c.groups - first : most;
     const uint32_t constants[] = {flags_of(a),
@@ -204,7 +277,7 @@ static const char *add_dispatches(om_gpu_binder *b, const om_attention *a, bool 
                                   (uint32_t)a->v.offset,
                                   (uint32_t)a->q.col_stride,
                                   (uint32_t)a->v.col_stride,
-                                  (uint32_t)a->y.col_stride};
+                                  is_split ? 1 : (uint32_t)a->y.col_stride};
     om_gpu_dispatch *d = om_gpu_add_dispatch(b, c.shader);
     if (!d) return om_gpu_no_memory;
     params.first_group = (uint32_t)first;
@@ -215,9 +288,9 @@ static const char *add_dispatches(om_gpu_binder *b, const om_attention *a, bool 
     memcpy(d->operands, operands, sizeof operands);
     d->operand_count = is_exact ? 6 : 5;
     d->groups[0] = (uint32_t)groups;
-    d->flops = 2 * groups * c.rows * a->keys * (a->depth + a->width / c.col_blocks);
+    d->flops = 2 * groups * c.rows * c.chunk_keys * (a->depth + a->width / c.col_blocks);
   }
-  return NULL;
+  return is_split ? add_merge(b, a, &params, operands[4], y) : NULL;
 }
 
 static const char *bind(om_gpu_binder *b) {

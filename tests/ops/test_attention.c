@@ -159,6 +159,22 @@ static const om_op_case cases[] = {
     {.name = "many_keys",
      .inputs = {"f32 1x3x64", "f32 1x64x1500", "f32 1x1500x64", "f32 1x3x1500"},
      .scaled_error = 2e-6},
+    {.name = "one_row",
+     .inputs = {"f32 2x3x1x32 range -1 1",
+                "f32 2x3x32x700 range -1 1",
+                "f32 2x3x700x32",
+                "f32 2x1x1x700"},
+     .attrs = "y_perm=0,2,1,3",
+     .scaled_error = 3e-6},
+    {.name = "few_rows_wide",
+     .inputs = {"f32 2x20x40 range -1 1", "f32 2x40x521 range -1 1", "f32 2x521x70"},
+     .scaled_error = 3e-6},
+    {.name = "few_rows_head_128",
+     .inputs = {"f32 3x128 range -1 1", "f32 128x640 range -1 1", "f32 640x128"},
+     .scaled_error = 3e-6},
+    {.name = "few_rows_head_300",
+     .inputs = {"f32 3x9 range -1 1", "f32 9x600 range -1 1", "f32 600x300"},
+     .scaled_error = 3e-6},
     {.name = "keys_256",
      .inputs = {"f32 2x17x32", "f32 2x32x256", "f32 2x256x32"},
      .scaled_error = 3e-6},
@@ -231,6 +247,13 @@ static const om_op_case special_cases[] = {
     {.name = "infinite",
      .inputs = {"f32 1x1 = 1", "f32 1x2 = 1 inf", "f32 2x1 = 4 8"},
      .expected = {"nan"}},
+    {.name = "invisible_chunks",
+     .inputs = {"f32 1x1 = 1", "f32 1x640 = 1", "f32 640x1 = 5", "f32 1x640 = -inf"},
+     .attrs = "zeroes_nan=1",
+     .expected = {"0"}},
+    {.name = "invisible_long",
+     .inputs = {"f32 1x1 = 1", "f32 1x640 = 1", "f32 640x1 = 5", "f32 1x640 = -inf"},
+     .expected = {"nan"}},
     {.name = "nan",
      .inputs = {"f32 1x1 = 1", "f32 1x2 = 1 nan", "f32 2x1 = 4 8"},
      .expected = {"nan"}},
@@ -267,6 +290,11 @@ static const om_op_case part_cases[] = {
      .shapes = {"2x9x3x8"}},
 };
 
+/* More scores than the exact kernel keeps at once. */
+static const om_op_case large_cases[] = {
+    {.name = "in_turns", .inputs = {"f32 5x1900x2", "f32 5x2x1900", "f32 5x1900x2"}},
+};
+
 static const om_op_suite suites[] = {
     {.op_type = "Attention",
      .domain = "onemodel",
@@ -278,6 +306,10 @@ static const om_op_suite suites[] = {
      .cases = special_cases,
      .case_count = sizeof special_cases / sizeof special_cases[0]},
     OM_OP_SUITE("Softmax", part_cases, NULL),
+    {.op_type = "Attention",
+     .domain = "onemodel",
+     .cases = large_cases,
+     .case_count = sizeof large_cases / sizeof large_cases[0]},
 };
 
 OM_OP_TESTS(suites)

@@ -11,6 +11,9 @@
 // a halving tree; then probabilities, and the product with V. A piece of the depth, and a tile of
 // the keys, is one block of 32 terms of a product; four blocks make a group.
 //
+// SPLIT: a workgroup takes a chunk of the keys, and stores its sums, not yet divided, with the
+// largest score and the sum of exponentials behind each row; attention_merge.comp joins them.
+//
 //! kernel attention_rows16_32         OM_EXACT=0 PER=1 PIECES=1
 //! kernel attention_rows16_64         OM_EXACT=0 PER=1 PIECES=2
 //! kernel attention_rows16_128        OM_EXACT=0 PER=1 PIECES=4
@@ -20,6 +23,10 @@
 //! kernel attention_rows32_128        OM_EXACT=0 PER=2 PIECES=4
 //! kernel attention_rows64_32         OM_EXACT=0 PER=4 PIECES=1
 //! kernel attention_rows64_64         OM_EXACT=0 PER=4 PIECES=2
+//! kernel attention_split_32          OM_EXACT=0 PER=1 PIECES=1 SPLIT=1
+//! kernel attention_split_64          OM_EXACT=0 PER=1 PIECES=2 SPLIT=1
+//! kernel attention_split_128         OM_EXACT=0 PER=1 PIECES=4 SPLIT=1
+//! kernel attention_split_256         OM_EXACT=0 PER=1 PIECES=8 SPLIT=1
 //! kernel attention_rows16_32_exact   OM_EXACT=1 PER=1 PIECES=1
 //! kernel attention_rows16_64_exact   OM_EXACT=1 PER=1 PIECES=2
 //! kernel attention_rows16_128_exact  OM_EXACT=1 PER=1 PIECES=4
@@ -392,7 +399,9 @@ void attend(place p, uint group) {
 
 #else
 
-void attend(place p, uint group) {
+// The loop's bounds are the same for all groups, as barriers in WGSL demand; the last chunk may run
+// out of keys before.
+void attend(place p, uint chunk_begin) {
   uint flags = FLAGS;
   float best[PER];
   float sum[PER];
@@ -403,7 +412,8 @@ void attend(place p, uint group) {
     sum[i] = 0.0;
   }
   [[unroll]] for (uint i = 0u; i < uint(PER * PIECES); ++i) result[i] = vec4(0.0);
-  for (uint key_begin = 0u; key_begin < P.keys; key_begin += 32u) {
+  for (uint done = 0u; done < P.chunk_keys; done += 32u) {
+    uint key_begin = chunk_begin + done;
     vec4 scores[PER];
     float largest[PER];
     make_scores(p, key_begin, scores);
@@ -425,7 +435,7 @@ void attend(place p, uint group) {
       barrier();
       load_v(p, key_begin, p.col_begin + piece * PIECE);
       barrier();
-      multiply(p, min(P.keys - key_begin, 32u), block);
+      multiply(p, min(max(P.keys, key_begin) - key_begin, 32u), block);
       [[unroll]] for (uint i = 0u; i < uint(PER); ++i) result[i * uint(PIECES) + piece] = block[i];
     }
   }
@@ -437,12 +447,23 @@ void attend(place p, uint group) {
     [[unroll]] for (uint lane = 0u; lane < 8u; ++lane) {
       total = total + row_values[(p.row + i * 16u) * 8u + lane];
     }
+#ifdef SPLIT
+    uint row = p.row_begin + p.row + i * 16u;
+    if (p.lane == 0u && p.col_begin == 0u && row < P.rows) {
+      y_data[p.y_base + row * P.y_row_stride + P.width] = best[i];
+      y_data[p.y_base + row * P.y_row_stride + P.width + 1u] = total;
+    }
+    [[unroll]] for (uint piece = 0u; piece < uint(PIECES); ++piece) {
+      store(p, p.col_begin + piece * PIECE, p.row + i * 16u, result[i * uint(PIECES) + piece]);
+    }
+#else
     // A row with a key to see has the sum 1 at least.
     bool is_zero = (flags & uint(OM_ATTENTION_ZEROES_NAN)) != 0u && !(total > 0.0);
     [[unroll]] for (uint piece = 0u; piece < uint(PIECES); ++piece) {
       vec4 value = result[i * uint(PIECES) + piece] / vec4(total);
       store(p, p.col_begin + piece * PIECE, p.row + i * 16u, is_zero ? vec4(0.0) : value);
     }
+#endif
   }
 }
 
@@ -450,7 +471,9 @@ void attend(place p, uint group) {
 
 void main() {
   uint group = P.first_group + gl_WorkGroupID.x;
-  uint element = group / P.col_blocks / P.row_blocks;
+  uint chunk = group % P.chunk_count;
+  uint block = group / P.chunk_count;
+  uint element = block / P.col_blocks / P.row_blocks;
   uint index_0 = element / P.batch_1;
   uint index_1 = element % P.batch_1;
   uint q_offset = Q_OFFSET;
@@ -460,12 +483,16 @@ void main() {
   p.thread = gl_LocalInvocationID.x;
   p.lane = p.thread % 8u;
   p.row = p.thread / 8u;
-  p.row_begin = group / P.col_blocks % P.row_blocks * uint(ROWS);
-  p.col_begin = group % P.col_blocks * uint(PIECES) * PIECE;
+  p.row_begin = block / P.col_blocks % P.row_blocks * uint(ROWS);
+  p.col_begin = block % P.col_blocks * uint(PIECES) * PIECE;
   p.q_base = q_offset + index_0 * P.q_stride_0 + index_1 * P.q_stride_1;
   p.k_base = k_offset + index_0 * P.k_stride_0 + index_1 * P.k_stride_1;
   p.v_base = v_offset + index_0 * P.v_stride_0 + index_1 * P.v_stride_1;
   p.mask_base = index_0 * P.mask_stride_0 + index_1 * P.mask_stride_1;
-  p.y_base = index_0 * P.y_stride_0 + index_1 * P.y_stride_1;
+  p.y_base = index_0 * P.y_stride_0 + index_1 * P.y_stride_1 + chunk * P.chunk_stride;
+#if OM_EXACT
   attend(p, group);
+#else
+  attend(p, chunk * P.chunk_keys);
+#endif
 }

@@ -15,6 +15,9 @@ OM_PARAMS_BEGIN(attention_kernel)
 OM_UINT(first_group)   /* of this dispatch */
 OM_UINT(row_blocks)    /* of one element of the batch */
 OM_UINT(col_blocks)
+OM_UINT(chunk_count)   /* of the keys; above 1: y is scratch that a second pass joins */
+OM_UINT(chunk_keys)    /* of one; a multiple of 32 where there are several */
+OM_UINT(chunk_stride)  /* of y, from chunk to chunk */
 OM_UINT(batch_1)       /* the batch is batch_0 by batch_1 */
 OM_UINT(rows)
 OM_UINT(keys)
