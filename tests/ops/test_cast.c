@@ -28,20 +28,18 @@ static void reference(const om_node *node,
   TO(type, "u16", "4", true, reason), TO(type, "i16", "5", true, reason),       \
       TO(type, "f64", "11", true, reason), TO(type, "u32", "12", true, reason), \
       TO(type, "u64", "13", true, reason), TO(type, "bf16", "16", true, reason)
-#define FROM_FLOAT(type) \
-  TO_DEVICE_TYPES(type, NULL), TO(type, "f16", "10", true, NULL), TO_OTHER_TYPES(type, "result of")
-#define FROM_INT(type) \
+#define FROM_DEVICE(type) \
   TO_DEVICE_TYPES(type, NULL), TO(type, "f16", "10", true, NULL), TO_OTHER_TYPES(type, "result of")
 #define FROM_OTHER(type, reason) \
   TO_DEVICE_TYPES(type, reason), TO(type, "f16", "10", true, reason), TO_OTHER_TYPES(type, reason)
 
 static const om_op_case every_cases[] = {
-    FROM_FLOAT("f32"),
-    FROM_FLOAT("f16"),
-    FROM_INT("i8"),
-    FROM_INT("i32"),
-    FROM_INT("i64"),
-    FROM_INT("u8"),
+    FROM_DEVICE("f32"),
+    FROM_DEVICE("f16"),
+    FROM_DEVICE("i8"),
+    FROM_DEVICE("i32"),
+    FROM_DEVICE("i64"),
+    FROM_DEVICE("u8"),
     FROM_OTHER("f64", "float64"),
     FROM_OTHER("bf16", "bfloat16"),
     FROM_OTHER("i16", "int16"),
