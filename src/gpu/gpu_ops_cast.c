@@ -12,13 +12,10 @@ static const om_dtype_set casts = OM_DT(OM_DTYPE_F32) | OM_DT(OM_DTYPE_F16) | OM
 static const char *bind(om_gpu_binder *b) {
   const om_tensor *in = om_gpu_input(b, 0);
   const om_tensor *out = om_gpu_output(b, 0);
-  bool is_int = (OM_DT(in->dtype) & OM_DT_FLOAT) == 0;
   size_t elems = 0;
   if ((casts & OM_DT(out->dtype)) == 0) {
     return om_gpu_reason(b, "no kernel for a result of %s", om_dtype_name(out->dtype));
   }
-  /* Rounding once takes more bits than the kernel's way to a float has. */
-  if (is_int && out->dtype == OM_DTYPE_F16) return "no kernel for integers to float16";
   if (in->dtype == out->dtype && in->dtype != OM_DTYPE_BOOL) {
     om_gpu_make_view(b);
     return NULL;

@@ -73,12 +73,13 @@ static const char *bind_mod(om_gpu_binder *b) {
 }
 
 #define OM_INTEGERS (OM_DT(OM_DTYPE_I32) | OM_DT(OM_DTYPE_I64))
+#define OM_FLOATS   (OM_DT(OM_DTYPE_F32) | OM_DT(OM_DTYPE_F16))
 #define OM_BYTES    (OM_DT(OM_DTYPE_U8) | OM_DT(OM_DTYPE_I8))
 
 #define OM_ENTRY(name, set, function) \
   {.domain = "", .type = (name), .dtypes = (set), .has_exact = true, .bind = (function)}
 #define OM_COMPARISON(name, set) \
-  OM_ENTRY(name, OM_DT(OM_DTYPE_F32) | OM_INTEGERS | OM_BYTES | (set), bind_comparison)
+  OM_ENTRY(name, OM_FLOATS | OM_INTEGERS | OM_BYTES | (set), bind_comparison)
 #define OM_LOGIC(name) OM_ENTRY(name, OM_DT(OM_DTYPE_BOOL), bind_logic)
 
 const om_gpu_op om_gpu_ops_compare[] = {
@@ -86,8 +87,8 @@ const om_gpu_op om_gpu_ops_compare[] = {
     OM_COMPARISON("Equal", OM_DT(OM_DTYPE_BOOL)),
     OM_COMPARISON("Greater", 0),
     OM_COMPARISON("GreaterOrEqual", 0),
-    OM_ENTRY("IsInf", OM_DT(OM_DTYPE_F32), bind_is_inf),
-    OM_ENTRY("IsNaN", OM_DT(OM_DTYPE_F32), bind_is_nan),
+    OM_ENTRY("IsInf", OM_FLOATS, bind_is_inf),
+    OM_ENTRY("IsNaN", OM_FLOATS, bind_is_nan),
     OM_COMPARISON("Less", 0),
     OM_COMPARISON("LessOrEqual", 0),
     OM_ENTRY("Mod", OM_INTEGERS, bind_mod),

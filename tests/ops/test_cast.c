@@ -28,21 +28,18 @@ static void reference(const om_node *node,
   TO(type, "u16", "4", true, reason), TO(type, "i16", "5", true, reason),       \
       TO(type, "f64", "11", true, reason), TO(type, "u32", "12", true, reason), \
       TO(type, "u64", "13", true, reason), TO(type, "bf16", "16", true, reason)
-#define FROM_FLOAT(type) \
+#define FROM_DEVICE(type) \
   TO_DEVICE_TYPES(type, NULL), TO(type, "f16", "10", true, NULL), TO_OTHER_TYPES(type, "result of")
-#define FROM_INT(type)                                                             \
-  TO_DEVICE_TYPES(type, NULL), TO(type, "f16", "10", true, "integers to float16"), \
-      TO_OTHER_TYPES(type, "result of")
 #define FROM_OTHER(type, reason) \
   TO_DEVICE_TYPES(type, reason), TO(type, "f16", "10", true, reason), TO_OTHER_TYPES(type, reason)
 
 static const om_op_case every_cases[] = {
-    FROM_FLOAT("f32"),
-    FROM_FLOAT("f16"),
-    FROM_INT("i8"),
-    FROM_INT("i32"),
-    FROM_INT("i64"),
-    FROM_INT("u8"),
+    FROM_DEVICE("f32"),
+    FROM_DEVICE("f16"),
+    FROM_DEVICE("i8"),
+    FROM_DEVICE("i32"),
+    FROM_DEVICE("i64"),
+    FROM_DEVICE("u8"),
     FROM_OTHER("f64", "float64"),
     FROM_OTHER("bf16", "bfloat16"),
     FROM_OTHER("i16", "int16"),
@@ -112,8 +109,12 @@ static const om_op_case value_cases[] = {
     {.name = "int_to_half_once", /* by way of float32 it would be a tie */
      .inputs = {"i32 2 = 2049 2051"},
      .attrs = "to=10",
-     .expected = {"2048 2052"},
-     .declined = "integers to float16"},
+     .expected = {"2048 2052"}},
+    {.name = "int_to_half_limits",
+     .inputs = {"i64 7 = 65519 65520 -65519 -65520 4294967297 -9223372036854775808 0"},
+     .attrs = "to=10",
+     .expected = {"65504 inf -65504 -inf inf -inf 0"}},
+    {.name = "bool_to_half", .inputs = {"b8 5 = 0 1"}, .attrs = "to=10", .expected = {"0 1 0 1 0"}},
     {.name = "double_to_half_once",
      .inputs = {"f64 1 = 1.00048828126"},
      .attrs = "to=10",

@@ -9,6 +9,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common/om_shader.glsl"
 #include "abi/cast_params.h"
+#include "common/half.glsl"
 
 #define GROUP 256
 layout(local_size_x = GROUP) in;
@@ -37,16 +38,6 @@ whole negate(whole v) {
   r.low = ~v.low + 1u;
   r.high = ~v.high + (v.low == 0u ? 1u : 0u);
   return r;
-}
-
-float half_to_float(uint h) {
-  uint sign = (h & 0x8000u) << 16;
-  uint exponent = (h >> 10) & 31u;
-  uint mantissa = h & 0x3ffu;
-  uint bits = ((exponent + 112u) << 23) | (mantissa << 13);
-  if (exponent == 31u) bits = OM_INFINITY_BITS | (mantissa << 13);
-  if (exponent == 0u) bits = om_bits(float(mantissa) * 5.9604644775390625e-8);  // 2^-24
-  return om_float(sign | bits);
 }
 
 uint half_from_float(float x) {
@@ -103,6 +94,15 @@ float float_from_whole(whole v) {
   uint cut = bits & 255u;
   if (cut > 128u || (cut == 128u && (kept & 1u) != 0u)) kept = kept + 1u;
   return om_compose(is_negative ? OM_SIGN_BIT : 0u, kept, top);
+}
+
+// Rounded once: what is not infinite as a half is exact as a float.
+uint half_from_whole(whole v) {
+  bool is_negative = (v.high & OM_SIGN_BIT) != 0u;
+  if (is_negative) v = negate(v);
+  uint sign = is_negative ? 0x8000u : 0u;
+  if (v.high != 0u || v.low >= 65520u) return sign | 0x7c00u;
+  return sign | half_from_float(float(v.low));
 }
 
 // Toward zero; saturated to `limit_bits` bits behind the sign; NaN is 0.
@@ -198,6 +198,8 @@ whole convert(uint from, uint to, uint element) {
   whole v = load_whole(from, element);
   if (to == F32) {
     r.low = om_bits(float_from_whole(v));
+  } else if (to == F16) {
+    r.low = half_from_whole(v);
   } else if (to == BOOL) {
     r.low = (v.low | v.high) != 0u ? 1u : 0u;
   } else {

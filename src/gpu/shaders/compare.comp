@@ -9,11 +9,12 @@
 #include "common/om_shader.glsl"
 #include "abi/broadcast_params.h"
 #include "common/broadcast.glsl"
+#include "common/half.glsl"
 #include "common/whole.glsl"
 
 layout(local_size_x = 256) in;
 
-OM_CONSTANT(0, TYPE, 1)   // om_dtype: float32, int32, int64, bool, uint8, int8
+OM_CONSTANT(0, TYPE, 1)   // om_dtype: float32, float16, int32, int64, bool, uint8, int8
 OM_CONSTANT(1, TEST, 0)   // OM_TEST_*
 
 layout(set = 0, binding = 0, std430) readonly buffer InputX { uint input_x[]; };
@@ -24,6 +25,7 @@ const uint F32 = 1u;
 const uint I8 = 3u;
 const uint I64 = 7u;
 const uint BOOL = 9u;
+const uint F16 = 10u;
 
 bool is_bytes(uint type) {
   return type == 2u || type == I8 || type == BOOL;
@@ -72,7 +74,12 @@ bool is_counted_infinity(uint test, uint bits) {
   return (bits & 0x7fffffffu) == OM_INFINITY_BITS && (test & side) != 0u;
 }
 
-bool holds(uint type, uint test, uint element) {
+uint widen(uint word, uint place) {
+  return om_bits(half_to_float((word >> (place % 2u * 16u)) & 0xffffu));
+}
+
+bool holds(uint given, uint test, uint element) {
+  uint type = given == F16 ? F32 : given;
   uvec3 place = broadcast_elements(element);
   bool has_y = test < OM_TEST_NOT;
   uint x = 0u;
@@ -82,6 +89,9 @@ bool holds(uint type, uint test, uint element) {
   if (is_bytes(type)) {
     x = (input_x[place.x / 4u] >> (place.x % 4u * 8u)) & 255u;
     if (has_y) y = (input_y[place.y / 4u] >> (place.y % 4u * 8u)) & 255u;
+  } else if (given == F16) {
+    x = widen(input_x[place.x / 2u], place.x);
+    if (has_y) y = widen(input_y[place.y / 2u], place.y);
   } else if (type == I64) {
     x = input_x[place.x * 2u];
     x_high = input_x[place.x * 2u + 1u];
