@@ -8,7 +8,7 @@
 #include "base/om_thread.h"
 
 enum {
-  PIECE_COUNT = 32,             /* small ones: threads that wake late find less left to do */
+  PIECE_COUNT = 8,
   PARALLEL_BYTES = 1024 * 1024, /* below, waking threads costs more than it saves */
 };
 
