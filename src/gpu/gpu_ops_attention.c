@@ -184,11 +184,10 @@ static void set_params(const om_attention *a, const cut *c, om_attention_kernel_
                                                     {&p->v_stride_0, &p->v_stride_1},
                                                     {&p->mask_stride_0, &p->mask_stride_1},
                                                     {&p->y_stride_0, &p->y_stride_1}};
-  om_attention copy = *a;
+  const om_attention_side *const sides[OM_ATTENTION_SIDES] = {&a->q, &a->k, &a->v, &a->mask, &a->y};
   for (size_t i = 0; i < OM_ATTENTION_SIDES; ++i) {
-    const om_attention_side *side = side_get(&copy, i);
-    if (has_two) *strides[i][0] = (uint32_t)side->batch_strides[0];
-    if (a->batch_rank > 0) *strides[i][1] = (uint32_t)side->batch_strides[last];
+    if (has_two) *strides[i][0] = (uint32_t)sides[i]->batch_strides[0];
+    if (a->batch_rank > 0) *strides[i][1] = (uint32_t)sides[i]->batch_strides[last];
   }
 }
 
@@ -245,14 +244,54 @@ static om_gpu_operand use_chunks(om_gpu_binder *b,
   return om_gpu_scratch(b, rows * row * params->chunk_count * sizeof(float));
 }
 
-/* Not inlined: the description, the operands and the parameters are too large for one frame. */
+/* What the dispatches of an attention share; params.first_group tells them apart. */
+typedef struct pass {
+  const om_attention *attention;
+  cut cut;
+  bool is_exact;
+  om_attention_kernel_params params;
+  om_gpu_operand operands[6];
+} pass;
+
+static const char *add_dispatch(om_gpu_binder *b, const pass *p, uint64_t groups) {
+  const om_attention *a = p->attention;
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, p->cut.shader);
+  if (!d) return om_gpu_no_memory;
+  memcpy(d->params, &p->params, sizeof p->params);
+  d->params_bytes = sizeof p->params;
+  d->constants[0] = flags_of(a);
+  d->constants[1] = (uint32_t)a->q.offset;
+  d->constants[2] = (uint32_t)a->k.offset;
+  d->constants[3] = (uint32_t)a->v.offset;
+  d->constants[4] = (uint32_t)a->q.col_stride;
+  d->constants[5] = (uint32_t)a->v.col_stride;
+  d->constants[6] = p->cut.chunk_count > 1 ? 1 : (uint32_t)a->y.col_stride;
+  d->constant_count = 7;
+  memcpy(d->operands, p->operands, sizeof p->operands);
+  d->operand_count = p->is_exact ? 6 : 5;
+  d->groups[0] = (uint32_t)groups;
+  d->flops =
+      2 * groups * p->cut.rows * p->cut.chunk_keys * (a->depth + a->width / p->cut.col_blocks);
+  return NULL;
+}
+
+static void set_operands(om_gpu_binder *b, pass *p, uint64_t scratch_bytes) {
+  p->operands[0] = om_gpu_read(b, OM_ATTENTION_Q);
+  p->operands[1] = om_gpu_read(b, OM_ATTENTION_K);
+  p->operands[2] = om_gpu_read(b, OM_ATTENTION_V);
+  if (p->attention->has_mask) p->operands[3] = om_gpu_read(b, OM_ATTENTION_MASK);
+  p->operands[4] = om_gpu_write(b, 0);
+  if (p->is_exact) p->operands[5] = om_gpu_scratch(b, scratch_bytes);
+}
+
+/* Not inlined: with the description of the attention the frame would be too large. */
 __attribute__((noinline)) static const char *add_dispatches(om_gpu_binder *b,
                                                             const om_attention *a,
                                                             bool is_exact) {
   enum { MOST_SCRATCH_BYTES = 64 << 20 };
-  const cut c = choose_cut(a, is_exact);
+  pass p = {.attention = a, .cut = choose_cut(a, is_exact), .is_exact = is_exact};
   const uint64_t group_bytes =
-      pieces(a->keys, OM_ATTENTION_TILE) * OM_ATTENTION_TILE * c.rows * sizeof(float);
+      pieces(a->keys, OM_ATTENTION_TILE) * OM_ATTENTION_TILE * p.cut.rows * sizeof(float);
   uint64_t most = om_gpu_binder_limits(b)->max_groups[0];
   if (is_exact) {
     uint64_t bytes = om_gpu_binder_limits(b)->max_binding_bytes;
@@ -260,40 +299,18 @@ __attribute__((noinline)) static const char *add_dispatches(om_gpu_binder *b,
     if (group_bytes > bytes) return "its rows are too long";
     if (most > bytes / group_bytes) most = bytes / group_bytes;
   }
-  if (most > c.groups) most = c.groups;
-  om_gpu_operand operands[6] = {om_gpu_read(b, OM_ATTENTION_Q),
-                                om_gpu_read(b, OM_ATTENTION_K),
-                                om_gpu_read(b, OM_ATTENTION_V)};
-  if (a->has_mask) operands[3] = om_gpu_read(b, OM_ATTENTION_MASK);
-  operands[4] = om_gpu_write(b, 0);
-  if (is_exact) operands[5] = om_gpu_scratch(b, most * group_bytes);
-  om_attention_kernel_params params;
-  set_params(a, &c, &params);
-  const om_gpu_operand y = operands[4];
-  const bool is_split = c.chunk_count > 1;
-  if (is_split) operands[4] = use_chunks(b, a, &params);
-  for (uint64_t first = 0; first < c.groups; first += most) {
-    const uint64_t groups = c.groups - first < most ? c.groups - first : most;
-    const uint32_t constants[] = {flags_of(a),
-                                  (uint32_t)a->q.offset,
-                                  (uint32_t)a->k.offset,
-                                  (uint32_t)a->v.offset,
-                                  (uint32_t)a->q.col_stride,
-                                  (uint32_t)a->v.col_stride,
-                                  is_split ? 1 : (uint32_t)a->y.col_stride};
-    om_gpu_dispatch *d = om_gpu_add_dispatch(b, c.shader);
-    if (!d) return om_gpu_no_memory;
-    params.first_group = (uint32_t)first;
-    memcpy(d->params, &params, sizeof params);
-    d->params_bytes = sizeof params;
-    memcpy(d->constants, constants, sizeof constants);
-    d->constant_count = OM_COUNT_OF(constants);
-    memcpy(d->operands, operands, sizeof operands);
-    d->operand_count = is_exact ? 6 : 5;
-    d->groups[0] = (uint32_t)groups;
-    d->flops = 2 * groups * c.rows * c.chunk_keys * (a->depth + a->width / c.col_blocks);
+  if (most > p.cut.groups) most = p.cut.groups;
+  set_operands(b, &p, most * group_bytes);
+  set_params(a, &p.cut, &p.params);
+  const om_gpu_operand y = p.operands[4];
+  if (p.cut.chunk_count > 1) p.operands[4] = use_chunks(b, a, &p.params);
+  for (uint64_t first = 0; first < p.cut.groups; first += most) {
+    p.params.first_group = (uint32_t)first;
+    const uint64_t left = p.cut.groups - first;
+    const char *reason = add_dispatch(b, &p, left < most ? left : most);
+    if (reason) return reason;
   }
-  return is_split ? add_merge(b, a, &params, operands[4], y) : NULL;
+  return p.cut.chunk_count > 1 ? add_merge(b, a, &p.params, p.operands[4], y) : NULL;
 }
 
 static const char *bind(om_gpu_binder *b) {
