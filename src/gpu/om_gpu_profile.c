@@ -81,7 +81,7 @@ static om_status list_steps(om_ctx *ctx, om_provider_plan *plan) {
   for (size_t i = 0; i < plan->region_count; ++i) {
     const om_gpu_region *region = &plan->regions[i];
     for (size_t k = 0; k < region->launch_count; ++k) {
-      plan->time_of_step[region->launches[k].step] = 1; /* for now: it has a place */
+      plan->time_of_step[region->launches[k].step] = 1; /* marked; the place follows */
     }
   }
   for (size_t i = 0; i < view->step_count; ++i) plan->step_time_count += plan->time_of_step[i];

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/om_thread.h"
-#include "cpu/exact/om_pool_pow.h"
+#include "cpu/exact/om_exact_math.h"
 
 enum { REDUCE_LANES = 256 }; /* docs/exact.md, "Reductions" */
 
@@ -68,7 +68,7 @@ static inline double flushed_f64(double x) {
 #define NAME(name) name##_f32
 #define ABS(x)     fabsf(x)
 #define SQRT(x)    sqrtf(x)
-#define POW(x, y)  om_pool_pow(x, y)
+#define POW(x, y)  om_pow(x, y)
 #include "cpu/exact/om_pool_exact.inc"
 #undef REAL
 #undef NAME
