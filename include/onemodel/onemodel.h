@@ -316,6 +316,44 @@ OM_API OM_MUST_CHECK om_status om_session_run(om_session *session,
                                               const om_run_args *args,
                                               om_error *error);
 
+typedef struct om_run om_run; /* a run under way; shared as its session is */
+
+/* Begins a run without waiting for it. It goes on when it is polled, on the thread that polls; its
+ * results have the bits of om_session_run. Runs of one session take turns in the order in which
+ * they were begun, and every other call on the session first ends those under way.
+ *
+ *     om_run *run = NULL;
+ *     bool is_done = false;
+ *     om_status st = om_session_run_begin(session, &args, &run, &error);
+ *     while (st == OM_OK && !is_done) st = om_run_poll(run, &is_done, &error);   // other work between
+ *     if (run) st = om_run_finish(run, &error);
+ *
+ * This is the way to run where nothing may wait for the GPU: a browser. There om_session_run and
+ * the calls that would have to end a run are OM_E_UNSUPPORTED while the GPU is at work.
+ *
+ * Owner:   the caller ends *out_run with om_run_finish, before the session's end. What args names
+ *          and points to stays as it is until then; args itself and its list of inputs are copied.
+ * Errors:  those of the arguments; what om_session_run may say of the rest, om_run_finish says.
+ */
+OM_API OM_MUST_CHECK om_status om_session_run_begin(om_session *session,
+                                                    const om_run_args *args,
+                                                    om_run **out_run,
+                                                    om_error *error);
+
+/* Goes on as far as it can without waiting for the device. *out_is_done: it is at its end, for
+ * good or ill. Before its turn it is not done; whoever began the earlier run polls that. */
+OM_API OM_MUST_CHECK om_status om_run_poll(om_run *run, bool *out_is_done, om_error *error);
+
+/* Waits for the run where it is not done, and for those before it; fills its outputs' tensors, as
+ * om_session_run does, and returns what became of it. Lent outputs hold until the session's next
+ * run goes on.
+ *
+ * Owner:   the run is gone afterwards.
+ * Errors:  OM_E_INVALID_ARGUMENT  nothing may wait here and it is not done: it stays; poll it
+ *          else as om_session_run
+ */
+OM_API OM_MUST_CHECK om_status om_run_finish(om_run *run, om_error *error);
+
 /* Builds the plan for these input shapes (data may be NULL), so that the first run is as quick as
  * the later ones. An input whose shape the model fixes may be left out. */
 OM_API OM_MUST_CHECK om_status om_session_prepare(om_session *session,

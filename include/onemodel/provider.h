@@ -9,7 +9,7 @@
  *     open ─ check (each node, attributes only)
  *       └─ for each set of input shapes:
  *            plan_begin ─ claim (each statically shaped step, in order) ─ compile (all regions)
- *              └─ run (a region) ... run
+ *              └─ begin (a region) ─ is_done ... ─ finish, for each region of a run in turn
  *            plan_end
  *     close
  *
@@ -107,15 +107,25 @@ struct om_provider {
                        size_t region_count,
                        bool *step_is_fused);
 
-  /* Runs one region: reads[i] and writes[i] are the data of region->reads[i] and writes[i]. */
-  om_status (*run)(struct om_ctx *ctx,
-                   om_provider_plan *plan,
-                   size_t region,
-                   const void *const *reads,
-                   void *const *writes);
+  /* Starts one region, reads[i] being the data of region->reads[i], which holds until finish. One
+   * region of a session at a time. */
+  om_status (*begin)(struct om_ctx *ctx,
+                     om_provider_plan *plan,
+                     size_t region,
+                     const void *const *reads);
+  /* Whether finish would not wait. */
+  om_status (*is_done)(struct om_ctx *ctx, om_provider_plan *plan, size_t region, bool *out_is_done);
+  /* Waits for the region and brings its results to writes[i], the memory of region->writes[i]. */
+  om_status (*finish)(struct om_ctx *ctx,
+                      om_provider_plan *plan,
+                      size_t region,
+                      void *const *writes);
+  /* True where finish cannot wait, as in a browser: it is called only once is_done said so. The
+   * function may be NULL: it can. */
+  bool (*never_waits)(const om_provider_session *session);
 
   /* Where the result of a region's write lies after its run, in memory of the provider's that holds
-   * until the session's next run; run is then given NULL for it. Asked before the run and after.
+   * until the session's next run; finish is then given NULL for it. Asked before finish and after.
    * NULL: the write needs memory. The function may be NULL: all do. */
   const void *(*lend)(om_provider_plan *plan, size_t region, size_t write);
 

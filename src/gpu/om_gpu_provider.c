@@ -355,7 +355,9 @@ static const om_provider provider = {
     .plan_begin = plan_begin,
     .claim = claim,
     .compile = om_gpu_compile,
-    .run = om_gpu_run_region,
+    .begin = om_gpu_region_begin,
+    .is_done = om_gpu_region_is_done,
+    .finish = om_gpu_region_finish,
     .lend = om_gpu_lend,
     .plan_end = plan_end,
 };

@@ -397,11 +397,10 @@ static void begin_counts(om_gpu_info *info, size_t region_index) {
   info->device_ms = info->record_ms = info->submit_ms = info->wait_ms = 0.0;
 }
 
-om_status om_gpu_run_region(om_ctx *ctx,
-                            om_provider_plan *plan,
-                            size_t region_index,
-                            const void *const *reads,
-                            void *const *writes) {
+om_status om_gpu_region_begin(om_ctx *ctx,
+                              om_provider_plan *plan,
+                              size_t region_index,
+                              const void *const *reads) {
   om_provider_session *session = plan->session;
   om_gpu_region *region = &plan->regions[region_index];
   om_gpu_info *info = &session->info;
@@ -421,17 +420,34 @@ om_status om_gpu_run_region(om_ctx *ctx,
         ctx, session->device, region->recordings, region->recording_count, &session->submitted));
     ++info->submissions;
   }
-  uint64_t submitted = om_now_ns();
+  session->submitted_ns = om_now_ns();
+  info->dispatches += region->dispatches;
+  info->record_ms += (double)(recorded - begin - submit_ns) / 1e6;
+  info->submit_ms += (double)(session->submitted_ns - recorded + submit_ns) / 1e6;
+  return OM_OK;
+}
+
+om_status om_gpu_region_is_done(om_ctx *ctx,
+                                om_provider_plan *plan,
+                                size_t region_index,
+                                bool *out_is_done) {
+  om_provider_session *session = plan->session;
+  (void)region_index; /* the last that was submitted */
+  return session->hal->is_done(ctx, session->device, session->submitted, out_is_done);
+}
+
+om_status om_gpu_region_finish(om_ctx *ctx,
+                               om_provider_plan *plan,
+                               size_t region_index,
+                               void *const *writes) {
+  om_provider_session *session = plan->session;
+  om_gpu_region *region = &plan->regions[region_index];
   OM_TRY(session->hal->wait(ctx, session->device, session->submitted));
   session->waited = session->submitted;
   OM_TRY(om_gpu_demands_check_findings(ctx, plan, region));
   OM_TRY(fetch_writes(ctx, plan, region, writes));
   OM_TRY(read_times(ctx, session, region));
   OM_TRY(om_gpu_profile_read(ctx, plan, region_index));
-  uint64_t done = om_now_ns();
-  info->dispatches += region->dispatches;
-  info->record_ms += (double)(recorded - begin - submit_ns) / 1e6;
-  info->submit_ms += (double)(submitted - recorded + submit_ns) / 1e6;
-  info->wait_ms += (double)(done - submitted) / 1e6;
+  session->info.wait_ms += (double)(om_now_ns() - session->submitted_ns) / 1e6;
   return OM_OK;
 }

@@ -115,6 +115,7 @@ struct om_provider_session {
   const om_provider_plan *profiled; /* of the last run, for its step times; may be NULL */
   uint64_t submitted;               /* number of the last submission */
   uint64_t waited;                  /* the last one known to be done */
+  uint64_t submitted_ns;            /* when the region under way was handed over */
   om_gpu_info info;
 };
 
@@ -320,11 +321,19 @@ om_status om_gpu_profile_read(om_ctx *ctx, om_provider_plan *plan, size_t region
 /* The kernel a dispatch needs: its constants, then the chain's items. */
 void om_gpu_describe_kernel(const om_gpu_dispatch *dispatch, om_gpu_kernel_key *out_key);
 
-om_status om_gpu_run_region(om_ctx *ctx,
-                            om_provider_plan *plan,
-                            size_t region_index,
-                            const void *const *reads,
-                            void *const *writes);
+/* om_provider.begin, is_done and finish. */
+om_status om_gpu_region_begin(om_ctx *ctx,
+                              om_provider_plan *plan,
+                              size_t region_index,
+                              const void *const *reads);
+om_status om_gpu_region_is_done(om_ctx *ctx,
+                                om_provider_plan *plan,
+                                size_t region_index,
+                                bool *out_is_done);
+om_status om_gpu_region_finish(om_ctx *ctx,
+                               om_provider_plan *plan,
+                               size_t region_index,
+                               void *const *writes);
 /* om_provider.lend: the result in the readback staging, where the host reads it in place. */
 const void *om_gpu_lend(om_provider_plan *plan, size_t region_index, size_t write);
 

@@ -18,8 +18,7 @@ void om_session_leave(om_session *session) {
   om_mutex_unlock(session->mutex);
 }
 
-/* For entries whose object is missing: there is no session to lend an error. */
-static om_status fail_null(om_error *error, const char *what) {
+om_status om_fail_null(om_error *error, const char *what) {
   om_ctx ctx = {.error = error};
   if (!error) return OM_E_INVALID_ARGUMENT;
   om_error_clear(error);
@@ -64,6 +63,7 @@ static om_status read_options(om_ctx *ctx,
 
 static void destroy(om_ctx *ctx, om_session *session) {
   if (!session) return;
+  om_session_delete_run(ctx, session->spare_run);
   for (size_t i = 0; i < session->plan_count; ++i) om_plan_destroy(ctx, session->plans[i]);
   if (session->provider_session) session->source.provider->close(ctx, session->provider_session);
   om_delete(ctx, session->block);
@@ -142,7 +142,7 @@ om_status om_session_create(const om_model *model,
                             om_error *error) {
   om_error *spare = NULL;
   om_ctx ctx = {.allocator = om_default_allocator(), .error = error, .thread_count = 1};
-  if (!out_session) return fail_null(error, "out_session");
+  if (!out_session) return om_fail_null(error, "out_session");
   *out_session = NULL;
   if (!error) {
     spare = ctx.allocator.alloc(ctx.allocator.user, sizeof *spare);
@@ -230,32 +230,35 @@ static om_status check_lists(om_ctx *ctx, const void *inputs, size_t count, cons
       ctx, OM_E_INVALID_ARGUMENT, "%zu %s are announced, but their list is NULL.", count, what);
 }
 
-static om_status run(om_ctx *ctx, om_session *session, const om_run_args *given) {
-  om_plan *plan = NULL;
-  om_run_args args = {0};
+om_status om_session_read_args(om_ctx *ctx, const om_run_args *given, om_run_args *out_args) {
+  *out_args = (om_run_args){0};
   if (!given) return OM_FAIL(ctx, OM_E_INVALID_ARGUMENT, "The run's arguments are NULL.");
-  if (given->struct_bytes < sizeof given->struct_bytes || given->struct_bytes > sizeof args) {
+  if (given->struct_bytes < sizeof given->struct_bytes || given->struct_bytes > sizeof *given) {
     return OM_FAIL(ctx,
                    OM_E_INVALID_ARGUMENT,
                    "args.struct_bytes is %zu, but this library's om_run_args has %zu bytes.",
                    given->struct_bytes,
-                   sizeof args);
+                   sizeof *given);
   }
-  memcpy(&args, given, given->struct_bytes);
-  OM_TRY(check_lists(ctx, args.inputs, args.input_count, "inputs"));
-  OM_TRY(check_lists(ctx, args.outputs, args.output_count, "outputs"));
-  OM_TRY(om_session_bind_inputs(ctx, session, args.inputs, args.input_count, true));
-  OM_TRY(om_session_get_plan(ctx, session, &plan));
+  memcpy(out_args, given, given->struct_bytes);
+  OM_TRY(check_lists(ctx, out_args->inputs, out_args->input_count, "inputs"));
+  return check_lists(ctx, out_args->outputs, out_args->output_count, "outputs");
+}
 
-  uint64_t state = om_flush_subnormals_begin();
-  om_status st = om_session_run_plan(ctx, session, plan, args.outputs, args.output_count);
-  om_flush_subnormals_end(state);
-  session->run_count += 1;
-  return st;
+static om_status run(om_ctx *ctx, om_session *session, const om_run_args *given) {
+  om_run_args args;
+  bool is_done = false;
+  OM_TRY(om_session_read_args(ctx, given, &args));
+  OM_TRY(om_session_end_runs(ctx, session));
+  om_turn turn = {.inputs = args.inputs,
+                  .input_count = args.input_count,
+                  .outputs = args.outputs,
+                  .output_count = args.output_count};
+  return om_session_go_on(ctx, session, &turn, true, &is_done);
 }
 
 om_status om_session_run(om_session *session, const om_run_args *args, om_error *error) {
-  if (!session) return fail_null(error, "The session");
+  if (!session) return om_fail_null(error, "The session");
   om_ctx ctx = om_session_enter(session, error);
   om_status st = run(&ctx, session, args);
   om_session_leave(session);
@@ -268,6 +271,7 @@ static om_status plan_for(om_ctx *ctx,
                           size_t input_count,
                           om_plan **out_plan) {
   OM_TRY(check_lists(ctx, inputs, input_count, "inputs"));
+  OM_TRY(om_session_end_runs(ctx, session));
   OM_TRY(om_session_bind_inputs(ctx, session, inputs, input_count, false));
   return om_session_get_plan(ctx, session, out_plan);
 }
@@ -277,7 +281,7 @@ om_status om_session_prepare(om_session *session,
                              size_t input_count,
                              om_error *error) {
   om_plan *plan = NULL;
-  if (!session) return fail_null(error, "The session");
+  if (!session) return om_fail_null(error, "The session");
   om_ctx ctx = om_session_enter(session, error);
   om_status st = plan_for(&ctx, session, inputs, input_count, &plan);
   om_session_leave(session);
@@ -290,9 +294,9 @@ om_status om_session_diagnose(om_session *session,
                               const om_diagnostics **out_diagnostics,
                               om_error *error) {
   om_plan *plan = NULL;
-  if (!out_diagnostics) return fail_null(error, "out_diagnostics");
+  if (!out_diagnostics) return om_fail_null(error, "out_diagnostics");
   *out_diagnostics = NULL;
-  if (!session) return fail_null(error, "The session");
+  if (!session) return om_fail_null(error, "The session");
   om_ctx ctx = om_session_enter(session, error);
   om_status st = plan_for(&ctx, session, inputs, input_count, &plan);
   if (st == OM_OK) *out_diagnostics = &plan->diagnostics;

@@ -11,6 +11,27 @@
 
 enum { OM_MAX_PLANS = 16 };
 
+typedef struct om_turn { /* a run, from what its caller gave to its results */
+  const om_named_tensor *inputs;
+  size_t input_count;
+  om_named_tensor *outputs; /* the caller's */
+  size_t output_count;
+  om_plan *plan; /* NULL: not begun */
+  size_t item;   /* of the plan: the next */
+  bool is_region_begun;
+} om_turn;
+
+struct om_run { /* of om_session_run_begin; its session's lock guards it */
+  om_session *session;
+  om_turn turn;
+  om_named_tensor *inputs; /* owned: the turn's */
+  size_t input_capacity;
+  bool is_done;
+  om_status status; /* once done */
+  om_error error;
+  om_run *next; /* begun after it */
+};
+
 struct om_session { /* shared: every entry takes the lock */
   om_allocator allocator;
   om_log log;
@@ -35,12 +56,18 @@ struct om_session { /* shared: every entry takes the lock */
   om_tensor *bound; /* owned; per graph input: this call's tensor */
   bool *is_bound;   /* owned */
 
+  om_run *first_run; /* not done yet, in the order of their turns; their callers own them */
+  om_run *spare_run; /* owned; may be NULL: one that was finished, for the next */
+
   uint64_t run_count, plans_built, intermediate_bytes;
 };
 
 /* Begins an entry: takes the lock, makes a context whose error is the caller's or the spare one. */
 om_ctx om_session_enter(om_session *session, om_error *error);
 void om_session_leave(om_session *session);
+
+/* For entries whose object is missing: there is no session to lend an error. */
+om_status om_fail_null(om_error *error, const char *what);
 
 /* The graph's copy: extra outputs, operators known, folded and rewritten. */
 om_status om_session_prepare_graph(om_ctx *ctx,
@@ -65,9 +92,22 @@ om_status om_session_bind_inputs(om_ctx *ctx,
  * large enough for it. */
 om_status om_session_get_plan(om_ctx *ctx, om_session *session, om_plan **out_plan);
 
-/* Runs the plan on session->bound and hands out what args asks for. */
-om_status om_session_run_plan(
-    om_ctx *ctx, om_session *session, om_plan *plan, om_named_tensor *outputs, size_t output_count);
+/* What a run's caller gave, copied as far as its build knew it and checked. */
+om_status om_session_read_args(om_ctx *ctx, const om_run_args *given, om_run_args *out_args);
+
+/* Begins the turn, or goes on with it: to its end, or with `waits` false only as far as nothing
+ * has to wait for the device. After a failure it is at its end. */
+om_status om_session_go_on(
+    om_ctx *ctx, om_session *session, om_turn *turn, bool waits, bool *out_is_done);
+
+/* True where nothing may wait for the device. */
+bool om_session_never_waits(const om_session *session);
+
+/* Ends the runs under way, for a call that uses what they use. Fails where that would be a wait
+ * that nothing may do. */
+om_status om_session_end_runs(om_ctx *ctx, om_session *session);
+
+void om_session_delete_run(om_ctx *ctx, om_run *run);
 
 /* Moves the bytes of results that are strings into the session's memory. */
 om_status om_session_keep_strings(om_ctx *ctx,

@@ -1,4 +1,5 @@
-/* A run of a plan: places for the values, the items in order, and the results handed out.
+/* A run of a plan: places for the values, the items in order, and the results handed out. It can
+ * stop where a region is at work on the device, and go on later.
  *
  * An output in the caller's memory is written there directly where that is safe: the memory is
  * aligned, large enough, and overlaps neither an input nor another output. Else it is copied.
@@ -172,23 +173,57 @@ static bool can_be_lent(const om_session *session,
          provider->lend(plan->provider_plan, index, write) != NULL;
 }
 
-static om_status run_region(om_ctx *ctx, const om_session *session, om_plan *plan, size_t index) {
+static om_status begin_region(om_ctx *ctx, om_plan *plan, size_t index) {
   const om_provider *provider = plan->source.provider;
   const om_plan_region *region = &plan->regions[index];
   const void **reads = plan->region_reads[index];
-  void **writes = plan->region_writes[index];
   for (size_t i = 0; i < region->read_count; ++i) reads[i] = plan->tensors[region->reads[i]].data;
+  return provider->begin(ctx, plan->provider_plan, index, reads);
+}
+
+static om_status finish_region(om_ctx *ctx,
+                               const om_session *session,
+                               om_plan *plan,
+                               size_t index) {
+  const om_provider *provider = plan->source.provider;
+  const om_plan_region *region = &plan->regions[index];
+  void **writes = plan->region_writes[index];
   for (size_t i = 0; i < region->write_count; ++i) {
     writes[i] = plan->tensors[region->writes[i]].data;
     if (can_be_lent(session, plan, index, i)) writes[i] = NULL;
   }
-  OM_TRY(provider->run(ctx, plan->provider_plan, index, reads, writes));
+  OM_TRY(provider->finish(ctx, plan->provider_plan, index, writes));
   for (size_t i = 0; i < region->write_count; ++i) {
     if (writes[i]) continue;
     const void *data = provider->lend(plan->provider_plan, index, i);
     memcpy(&plan->tensors[region->writes[i]].data, &data, sizeof data);
   }
   return OM_OK;
+}
+
+bool om_session_never_waits(const om_session *session) {
+  const om_provider *provider = session->source.provider;
+  return provider && provider->never_waits && provider->never_waits(session->provider_session);
+}
+
+static om_status go_on_region(
+    om_ctx *ctx, om_session *session, om_turn *turn, size_t index, bool waits, bool *out_is_done) {
+  om_plan *plan = turn->plan;
+  *out_is_done = false;
+  if (waits && om_session_never_waits(session)) {
+    return OM_FAIL(ctx,
+                   OM_E_UNSUPPORTED,
+                   "A browser cannot wait for the GPU: use om_session_run_begin and om_run_poll.");
+  }
+  if (!turn->is_region_begun) OM_TRY(begin_region(ctx, plan, index));
+  turn->is_region_begun = true;
+  if (!waits) {
+    OM_TRY(plan->source.provider->is_done(ctx, plan->provider_plan, index, out_is_done));
+    if (!*out_is_done) return OM_OK;
+  }
+  turn->is_region_begun = false;
+  *out_is_done = true;
+  return finish_region(ctx, session, plan, index);
 }
 
 /* ---- Results ---- */
@@ -214,21 +249,42 @@ static om_status hand_out(om_ctx *ctx,
   return OM_OK;
 }
 
-om_status om_session_run_plan(om_ctx *ctx,
-                              om_session *session,
-                              om_plan *plan,
-                              om_named_tensor *outputs,
-                              size_t output_count) {
-  OM_TRY(check_outputs(ctx, plan, outputs, output_count));
-  set_places(session, plan, outputs, output_count);
-  for (size_t i = 0; i < plan->item_count; ++i) {
-    const om_plan_item *item = &plan->items[i];
-    if (item->is_region) {
-      OM_TRY(run_region(ctx, session, plan, item->index));
-    } else {
+/* ---- Turns ---- */
+
+static om_status begin_turn(om_ctx *ctx, om_session *session, om_turn *turn) {
+  OM_TRY(om_session_bind_inputs(ctx, session, turn->inputs, turn->input_count, true));
+  OM_TRY(om_session_get_plan(ctx, session, &turn->plan));
+  OM_TRY(check_outputs(ctx, turn->plan, turn->outputs, turn->output_count));
+  set_places(session, turn->plan, turn->outputs, turn->output_count);
+  return OM_OK;
+}
+
+static om_status go_on(
+    om_ctx *ctx, om_session *session, om_turn *turn, bool waits, bool *out_is_done) {
+  om_plan *plan = turn->plan;
+  for (; turn->item < plan->item_count; ++turn->item) {
+    const om_plan_item *item = &plan->items[turn->item];
+    if (!item->is_region) {
       OM_TRY(run_step(ctx, session, plan, &plan->steps[item->index]));
+      continue;
     }
+    OM_TRY(go_on_region(ctx, session, turn, item->index, waits, out_is_done));
+    if (!*out_is_done) return OM_OK;
   }
-  for (size_t i = 0; i < output_count; ++i) OM_TRY(hand_out(ctx, session, plan, &outputs[i]));
-  return om_session_keep_strings(ctx, session, outputs, output_count);
+  *out_is_done = true;
+  for (size_t i = 0; i < turn->output_count; ++i) {
+    OM_TRY(hand_out(ctx, session, plan, &turn->outputs[i]));
+  }
+  return om_session_keep_strings(ctx, session, turn->outputs, turn->output_count);
+}
+
+om_status om_session_go_on(
+    om_ctx *ctx, om_session *session, om_turn *turn, bool waits, bool *out_is_done) {
+  *out_is_done = false;
+  if (!turn->plan) OM_TRY(begin_turn(ctx, session, turn));
+  uint64_t state = om_flush_subnormals_begin();
+  om_status st = go_on(ctx, session, turn, waits, out_is_done);
+  om_flush_subnormals_end(state);
+  if (st != OM_OK || *out_is_done) session->run_count += 1;
+  return st;
 }

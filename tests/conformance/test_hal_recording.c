@@ -147,6 +147,8 @@ static void submissions_in_order(void **state) {
     assert_true(number > last);
     last = number;
   }
+  bool is_done = false;
+  while (!is_done) HF_OK(hf.target.hal->is_done(&hf.ctx, hf.device, last, &is_done));
   HF_OK(hf.target.hal->wait(&hf.ctx, hf.device, last));
   HF_OK(hf.target.hal->wait(&hf.ctx, hf.device, last - 1)); /* done long ago */
   hf_expect(buffers[0], ELEMS, COUNT, 1.0F);
@@ -262,6 +264,8 @@ static void bounds_of_a_recording(void **state) {
   hf_run(recording);
   HF_FAILS(hal->timestamps(&hf.ctx, recording, 1, ns), OM_E_INTERNAL, "imestamp");
   const uint64_t next = hf_submit(recording) + 1;
+  bool is_done = false;
+  HF_FAILS(hal->is_done(&hf.ctx, hf.device, next, &is_done), OM_E_INTERNAL, "never made");
   HF_FAILS(hal->wait(&hf.ctx, hf.device, next), OM_E_INTERNAL, "never made");
   HF_OK(hal->wait(&hf.ctx, hf.device, next - 1));
   hf_free_recording(recording);

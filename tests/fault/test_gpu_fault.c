@@ -48,6 +48,9 @@ BROKEN(recording_end, (om_ctx * ctx, om_hal_recording *r), (ctx, r))
 BROKEN(submit,
        (om_ctx * ctx, om_hal_device *d, om_hal_recording *const *r, size_t n, uint64_t *out),
        (ctx, d, r, n, out))
+BROKEN(is_done,
+       (om_ctx * ctx, om_hal_device *d, uint64_t number, bool *out),
+       (ctx, d, number, out))
 BROKEN(wait, (om_ctx * ctx, om_hal_device *d, uint64_t number), (ctx, d, number))
 BROKEN(timestamps, (om_ctx * ctx, om_hal_recording *r, uint32_t n, uint64_t *out), (ctx, r, n, out))
 
@@ -65,6 +68,7 @@ static void wrap_backend(void) {
   broken.record_timestamp = broken_record_timestamp;
   broken.recording_end = broken_recording_end;
   broken.submit = broken_submit;
+  broken.is_done = broken_is_done;
   broken.wait = broken_wait;
   broken.timestamps = broken_timestamps;
   rig->session->hal = &broken;
@@ -80,6 +84,14 @@ static om_status claim_all(void) {
   return OM_OK;
 }
 
+static om_status run(const void *const *reads, void *const *writes) {
+  const om_provider *provider = om_gpu_provider();
+  bool is_done = false;
+  OM_TRY(provider->begin(&rig->ctx, rig->plan, 0, reads));
+  OM_TRY(provider->is_done(&rig->ctx, rig->plan, 0, &is_done));
+  return provider->finish(&rig->ctx, rig->plan, 0, writes);
+}
+
 /* From plan_begin to the second run. */
 static om_status plan_and_run(const void *const *reads, void *const *writes) {
   const om_provider *provider = om_gpu_provider();
@@ -87,8 +99,8 @@ static om_status plan_and_run(const void *const *reads, void *const *writes) {
   OM_TRY(provider->plan_begin(&rig->ctx, rig->session, &rig->view, &rig->plan));
   OM_TRY(claim_all());
   OM_TRY(provider->compile(&rig->ctx, rig->plan, &rig->region, 1, rig->is_fused));
-  OM_TRY(provider->run(&rig->ctx, rig->plan, 0, reads, writes));
-  return provider->run(&rig->ctx, rig->plan, 0, reads, writes);
+  OM_TRY(run(reads, writes));
+  return run(reads, writes);
 }
 
 /* x + w in three steps, in pieces of one step; w is a weight. */

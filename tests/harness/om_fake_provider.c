@@ -8,6 +8,7 @@
 struct om_provider_session {
   om_fake_device *device; /* borrowed from the test */
   om_mode mode;
+  int polls_left; /* of the region under way */
 };
 
 struct om_provider_plan {
@@ -147,15 +148,14 @@ static om_status run_step(om_ctx *ctx, om_provider_plan *plan, uint32_t index) {
   return st;
 }
 
-static om_status run(om_ctx *ctx,
-                     om_provider_plan *plan,
-                     size_t region,
-                     const void *const *reads,
-                     void *const *writes) {
-  om_status st = OM_OK;
+static om_status begin(om_ctx *ctx,
+                       om_provider_plan *plan,
+                       size_t region,
+                       const void *const *reads) {
   const om_plan_region *r = &plan->regions[region];
   om_fake_device *device = plan->session->device;
   device->run_count += 1;
+  plan->session->polls_left = device->polls;
   if (device->run_status != OM_OK) {
     return OM_FAIL(ctx, device->run_status, "The fake device fails as it was told to.");
   }
@@ -164,6 +164,27 @@ static om_status run(om_ctx *ctx,
   }
   for (size_t i = 0; i < r->read_count; ++i) {
     memcpy(&plan->tensors[r->reads[i]].data, &reads[i], sizeof reads[i]);
+  }
+  return OM_OK;
+}
+
+static om_status is_done(om_ctx *ctx, om_provider_plan *plan, size_t region, bool *out_is_done) {
+  (void)ctx;
+  (void)region;
+  if (plan->session->polls_left > 0) plan->session->polls_left -= 1;
+  *out_is_done = plan->session->polls_left == 0;
+  return OM_OK;
+}
+
+static bool never_waits(const om_provider_session *session) {
+  return session->device->never_waits;
+}
+
+static om_status finish(om_ctx *ctx, om_provider_plan *plan, size_t region, void *const *writes) {
+  om_status st = OM_OK;
+  const om_plan_region *r = &plan->regions[region];
+  if (plan->session->device->never_waits && plan->session->polls_left > 0) {
+    return OM_FAIL(ctx, OM_E_INTERNAL, "The fake device was made to wait.");
   }
   for (size_t i = 0; i < r->write_count; ++i) plan->tensors[r->writes[i]].data = writes[i];
   for (size_t i = 0; st == OM_OK && i < r->step_count; ++i) st = run_step(ctx, plan, r->steps[i]);
@@ -188,7 +209,10 @@ const om_provider *om_fake_provider(void) {
                                        .plan_begin = plan_begin,
                                        .claim = claim,
                                        .compile = compile,
-                                       .run = run,
+                                       .begin = begin,
+                                       .is_done = is_done,
+                                       .finish = finish,
+                                       .never_waits = never_waits,
                                        .plan_end = plan_end};
   return &provider;
 }

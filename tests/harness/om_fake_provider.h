@@ -15,6 +15,8 @@ typedef struct om_fake_device {
   bool marks_fused;                       /* every step but a region's first */
   om_status run_status;                   /* not OM_OK: what run fails with */
   bool fails_to_open;
+  bool never_waits; /* as in a browser */
+  int polls;        /* is_done says yes to the last of so many, for each region */
 
   size_t open_count, close_count;
   size_t plan_count, plan_end_count;

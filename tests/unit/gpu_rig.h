@@ -166,7 +166,8 @@ static inline void rig_compile(gpu_rig *rig, const uint32_t *writes, size_t writ
 }
 
 static inline void rig_run(gpu_rig *rig, const void *const *reads, void *const *writes) {
-  rig_check(rig, om_gpu_provider()->run(&rig->ctx, rig->plan, 0, reads, writes));
+  rig_check(rig, om_gpu_provider()->begin(&rig->ctx, rig->plan, 0, reads));
+  rig_check(rig, om_gpu_provider()->finish(&rig->ctx, rig->plan, 0, writes));
 }
 
 static inline void rig_end_plan(gpu_rig *rig) {

@@ -28,8 +28,9 @@ static void open_gather(const char *backend, bool is_made, uint32_t *out) {
 static om_status run(const int32_t picks[PICKS]) {
   static const int32_t one = 1;
   om_error_clear(&rig->error);
-  return om_gpu_provider()->run(
-      &rig->ctx, rig->plan, 0, (const void *const[]){picks, &one}, (void *const[]){result});
+  const om_provider *provider = om_gpu_provider();
+  OM_TRY(provider->begin(&rig->ctx, rig->plan, 0, (const void *const[]){picks, &one}));
+  return provider->finish(&rig->ctx, rig->plan, 0, (void *const[]){result});
 }
 
 static void check_good_run(void) {

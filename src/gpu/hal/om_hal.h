@@ -187,6 +187,8 @@ struct om_hal {
                       om_hal_recording *const *recordings,
                       size_t count,
                       uint64_t *out_number);
+  /* Whether submission `number` is done, so that a wait for it returns at once. */
+  om_status (*is_done)(om_ctx *ctx, om_hal_device *device, uint64_t number, bool *out_is_done);
   /* Returns when submission `number` is done. */
   om_status (*wait)(om_ctx *ctx, om_hal_device *device, uint64_t number);
 

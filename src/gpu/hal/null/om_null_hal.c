@@ -192,6 +192,7 @@ const om_hal om_hal_null = {
     .recording_end = om_null_recording_end,
     .recording_destroy = om_null_recording_destroy,
     .submit = om_null_submit,
+    .is_done = om_null_is_done,
     .wait = om_null_wait,
     .timestamps = om_null_timestamps,
 };

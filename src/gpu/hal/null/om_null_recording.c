@@ -310,12 +310,23 @@ om_status om_null_submit(om_ctx *ctx,
   return OM_OK;
 }
 
+static om_status check_number(om_ctx *ctx, om_null_device *device, uint64_t number) {
+  OM_TRY(om_null_device_check(ctx, device));
+  if (number <= device->submitted) return OM_OK;
+  return OM_FAIL(ctx, OM_E_INTERNAL, "Submission %" PRIu64 " was never made.", number);
+}
+
+om_status om_null_is_done(om_ctx *ctx,
+                          om_hal_device *hal_device,
+                          uint64_t number,
+                          bool *out_is_done) {
+  *out_is_done = true; /* nothing is computed */
+  return check_number(ctx, om_null_device_of(hal_device), number);
+}
+
 om_status om_null_wait(om_ctx *ctx, om_hal_device *hal_device, uint64_t number) {
   om_null_device *device = om_null_device_of(hal_device);
-  OM_TRY(om_null_device_check(ctx, device));
-  if (number > device->submitted) {
-    return OM_FAIL(ctx, OM_E_INTERNAL, "Submission %" PRIu64 " was never made.", number);
-  }
+  OM_TRY(check_number(ctx, device, number));
   if (number > device->waited) device->waited = number;
   return OM_OK;
 }

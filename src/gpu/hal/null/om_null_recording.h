@@ -59,6 +59,7 @@ om_status om_null_submit(om_ctx *ctx,
                          om_hal_recording *const *recordings,
                          size_t count,
                          uint64_t *out_number);
+om_status om_null_is_done(om_ctx *ctx, om_hal_device *device, uint64_t number, bool *out_is_done);
 om_status om_null_wait(om_ctx *ctx, om_hal_device *device, uint64_t number);
 om_status om_null_timestamps(om_ctx *ctx,
                              om_hal_recording *recording,

@@ -32,6 +32,7 @@ const om_hal om_hal_vulkan = {
     .recording_end = om_vk_recording_end,
     .recording_destroy = om_vk_recording_destroy,
     .submit = om_vk_submit,
+    .is_done = om_vk_is_done,
     .wait = om_vk_wait,
     .timestamps = om_vk_timestamps,
 };

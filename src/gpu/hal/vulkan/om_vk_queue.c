@@ -108,12 +108,30 @@ static om_status await(om_ctx *ctx, om_vk_device *device, uint64_t number) {
   return ask(ctx, device);
 }
 
+/* Whether the submission is done as far as is known; one that never was is an error. */
+static om_status is_known_done(om_ctx *ctx, om_vk_device *device, uint64_t number, bool *out_is_done) {
+  *out_is_done = number <= device->finished;
+  if (*out_is_done) return OM_OK;
+  OM_TRY(om_vk_device_check(ctx, device));
+  if (number <= device->submitted) return OM_OK;
+  return OM_FAIL(ctx, OM_E_INTERNAL, "Submission %" PRIu64 " was never made.", number);
+}
+
+om_status om_vk_is_done(om_ctx *ctx,
+                        om_hal_device *hal_device,
+                        uint64_t number,
+                        bool *out_is_done) {
+  om_vk_device *device = om_vk_device_of(hal_device);
+  OM_TRY(is_known_done(ctx, device, number, out_is_done));
+  if (*out_is_done) return OM_OK;
+  OM_TRY(settle(device, ask(ctx, device)));
+  *out_is_done = number <= device->finished;
+  return OM_OK;
+}
+
 om_status om_vk_wait(om_ctx *ctx, om_hal_device *hal_device, uint64_t number) {
   om_vk_device *device = om_vk_device_of(hal_device);
-  if (number <= device->finished) return OM_OK;
-  OM_TRY(om_vk_device_check(ctx, device));
-  if (number > device->submitted) {
-    return OM_FAIL(ctx, OM_E_INTERNAL, "Submission %" PRIu64 " was never made.", number);
-  }
-  return settle(device, await(ctx, device, number));
+  bool is_done = false;
+  OM_TRY(is_known_done(ctx, device, number, &is_done));
+  return is_done ? OM_OK : settle(device, await(ctx, device, number));
 }

@@ -10,6 +10,7 @@ om_status om_vk_submit(om_ctx *ctx,
                        om_hal_recording *const *recordings,
                        size_t count,
                        uint64_t *out_number);
+om_status om_vk_is_done(om_ctx *ctx, om_hal_device *device, uint64_t number, bool *out_is_done);
 om_status om_vk_wait(om_ctx *ctx, om_hal_device *device, uint64_t number);
 
 #endif
