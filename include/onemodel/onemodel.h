@@ -325,8 +325,8 @@ typedef struct om_run om_run; /* a run under way; shared as its session is */
  *     om_run *run = NULL;
  *     bool is_done = false;
  *     om_status st = om_session_run_begin(session, &args, &run, &error);
- *     while (st == OM_OK && !is_done) st = om_run_poll(run, &is_done, &error);   // other work between
- *     if (run) st = om_run_finish(run, &error);
+ *     while (st == OM_OK && !is_done) st = om_run_poll(run, &is_done, &error);   // other work
+ * between if (run) st = om_run_finish(run, &error);
  *
  * This is the way to run where nothing may wait for the GPU: a browser. There om_session_run and
  * the calls that would have to end a run are OM_E_UNSUPPORTED while the GPU is at work.

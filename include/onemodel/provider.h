@@ -114,7 +114,10 @@ struct om_provider {
                      size_t region,
                      const void *const *reads);
   /* Whether finish would not wait. */
-  om_status (*is_done)(struct om_ctx *ctx, om_provider_plan *plan, size_t region, bool *out_is_done);
+  om_status (*is_done)(struct om_ctx *ctx,
+                       om_provider_plan *plan,
+                       size_t region,
+                       bool *out_is_done);
   /* Waits for the region and brings its results to writes[i], the memory of region->writes[i]. */
   om_status (*finish)(struct om_ctx *ctx,
                       om_provider_plan *plan,

@@ -48,9 +48,7 @@ BROKEN(recording_end, (om_ctx * ctx, om_hal_recording *r), (ctx, r))
 BROKEN(submit,
        (om_ctx * ctx, om_hal_device *d, om_hal_recording *const *r, size_t n, uint64_t *out),
        (ctx, d, r, n, out))
-BROKEN(is_done,
-       (om_ctx * ctx, om_hal_device *d, uint64_t number, bool *out),
-       (ctx, d, number, out))
+BROKEN(is_done, (om_ctx * ctx, om_hal_device *d, uint64_t number, bool *out), (ctx, d, number, out))
 BROKEN(wait, (om_ctx * ctx, om_hal_device *d, uint64_t number), (ctx, d, number))
 BROKEN(timestamps, (om_ctx * ctx, om_hal_recording *r, uint32_t n, uint64_t *out), (ctx, r, n, out))
 

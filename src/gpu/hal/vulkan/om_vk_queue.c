@@ -109,7 +109,10 @@ static om_status await(om_ctx *ctx, om_vk_device *device, uint64_t number) {
 }
 
 /* Whether the submission is done as far as is known; one that never was is an error. */
-static om_status is_known_done(om_ctx *ctx, om_vk_device *device, uint64_t number, bool *out_is_done) {
+static om_status is_known_done(om_ctx *ctx,
+                               om_vk_device *device,
+                               uint64_t number,
+                               bool *out_is_done) {
   *out_is_done = number <= device->finished;
   if (*out_is_done) return OM_OK;
   OM_TRY(om_vk_device_check(ctx, device));
