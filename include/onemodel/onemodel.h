@@ -229,13 +229,15 @@ typedef struct om_model_info { /* lent by the model */
   size_t input_count;
   const om_value_info *outputs;
   size_t output_count;
-  size_t node_count;
+  size_t node_count;   /* those in bodies (of If, Loop, Scan, ...) counted too */
   size_t weight_count; /* initializers and Constant nodes */
   uint64_t weight_bytes;
   uint64_t file_bytes; /* of the model file, external data not counted */
 } om_model_info;
 
 OM_API const om_model_info *om_model_get_info(const om_model *model);
+
+#define OM_NO_OUTER ((size_t)-1)
 
 typedef struct om_node_info { /* lent by the model */
   const char *name;           /* the file's, or "<type>_<index>" where it has none */
@@ -245,9 +247,12 @@ typedef struct om_node_info { /* lent by the model */
   size_t input_count;
   const char *const *output_names;
   size_t output_count;
+  size_t outer;     /* the index of the node in whose body it stands; OM_NO_OUTER: in none */
+  const char *body; /* the attribute that is that body, such as "then_branch"; "" in none */
 } om_node_info;
 
-/* The node with this index in the file's order; index < node_count. */
+/* The node with this index; index < node_count. The graph's own come first, in the file's order,
+ * then those of bodies, each after the node that has the body. */
 OM_API om_node_info om_model_get_node(const om_model *model, size_t index);
 
 /* ---- Sessions -------------------------------------------------------------------------------- */

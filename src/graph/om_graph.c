@@ -2,6 +2,9 @@
 #include "graph/om_graph.h"
 
 void om_graph_deinit(om_ctx *ctx, om_graph *graph) {
+  for (om_graph *body = graph->bodies; body; body = body->body.next) {
+    om_pool_deinit(ctx, &body->pool); /* the graph itself lies in the outermost one's pool */
+  }
   om_pool_deinit(ctx, &graph->pool);
   memset(graph, 0, sizeof *graph);
 }
@@ -56,6 +59,7 @@ om_status om_graph_copy(om_ctx *ctx, const om_graph *source, om_graph *out_graph
   om_status st = OM_OK;
   om_graph copy = *source;
   copy.pool = (om_pool){0};
+  copy.bodies = NULL; /* the source owns them */
   copy.value_capacity = copy.value_count;
   copy.node_capacity = copy.node_count;
   copy.values = OM_POOL_NEW(ctx, &copy.pool, om_value, copy.value_count);

@@ -47,7 +47,7 @@ typedef struct om_attr {
     const float *floats;
     const int64_t *ints;
     const om_string *strings;
-    om_string graph_bytes; /* a GraphProto, not yet read; borrowed from the file */
+    const struct om_graph *graph; /* a body; the model's graph owns it */
   };
 } om_attr;
 
@@ -60,6 +60,7 @@ typedef struct om_node {
   int32_t opset;             /* the version of the domain that the model imports */
   const om_value_id *inputs; /* OM_NO_VALUE where an optional one is absent */
   uint32_t input_count;
+  uint32_t capture_count; /* of the inputs, at the end: what its bodies read of this graph */
   const om_value_id *outputs;
   uint32_t output_count;
   const om_attr *attrs;
@@ -81,6 +82,25 @@ typedef struct om_value {
   bool is_output;
 } om_value;
 
+/* A body is a graph of its own that a node has as an attribute: a branch of an If, the body of a
+ * Loop. What it reads of the graph around it are inputs too: they stand behind its formal inputs,
+ * and the node has the values behind its own inputs, in the same order:
+ *
+ *     node   Loop: trip cond state | k w ->       body  i cond s | k w ->
+ *                                    ^ inputs[capture_first]
+ *
+ * So a node reads all that its bodies read, and whoever walks over graphs need not look inside. */
+typedef struct om_body_place {
+  const struct om_graph *outer; /* NULL: the graph is no body */
+  size_t outer_node;            /* the node's index there, before nodes are sorted */
+  const char *name, *type;      /* the node's */
+  const char *attr;             /* the attribute's name */
+  uint32_t capture_first;       /* the node's input that the first captured value is */
+  uint32_t capture_count;       /* of the body's inputs, at the end */
+  size_t first_node;            /* its first node's index among all of the model's */
+  struct om_graph *next;        /* in the list of all bodies */
+} om_body_place;
+
 typedef struct om_graph {
   om_pool pool; /* owned: all below, and names */
   om_value *values;
@@ -93,6 +113,8 @@ typedef struct om_graph {
   size_t output_count;
   const om_opset *opsets;
   size_t opset_count;
+  om_body_place body;      /* of a body: where it stands */
+  struct om_graph *bodies; /* owned: those of its nodes, at any depth, outer ones first */
   /* Hears that constant data was copied, so that its pages in a mapped file need not stay in
    * memory. NULL: nobody cares. Any thread. */
   void (*on_copied)(const void *lender, const void *data, size_t bytes);
@@ -101,8 +123,8 @@ typedef struct om_graph {
 
 void om_graph_deinit(om_ctx *ctx, om_graph *graph);
 
-/* A copy whose nodes and values can be changed; names, attributes and constants are shared with
- * the source, which must live longer. */
+/* A copy whose nodes and values can be changed; names, attributes, bodies and constants are shared
+ * with the source, which must live longer. */
 om_status om_graph_copy(om_ctx *ctx, const om_graph *source, om_graph *out_graph);
 
 /* Appends; the pointers inside *value and *node must live in the graph's pool or longer. */
@@ -119,6 +141,11 @@ om_status om_graph_finish(om_ctx *ctx, om_graph *graph);
 
 /* Tells the graph's lender that the constant's data was copied. */
 void om_graph_constant_copied(const om_graph *graph, const om_tensor *constant);
+
+/* The inputs that a node has beside what its bodies capture. */
+static inline uint32_t om_node_formal_count(const om_node *node) {
+  return node->input_count - node->capture_count;
+}
 
 /* How often each value is read: by nodes, plus 1 if it is a graph output. `counts` has
  * value_count elements. */

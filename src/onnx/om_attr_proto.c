@@ -118,7 +118,7 @@ static om_status read_tensor(om_ctx *ctx, const om_loader *loader, const parts *
   om_string name;
   om_tensor *tensor = OM_POOL_NEW(ctx, &loader->graph->pool, om_tensor, 1);
   if (!tensor) return OM_E_OUT_OF_MEMORY;
-  OM_TRY(om_tensor_proto_read(ctx, &loader->reading, p->t, tensor, &name));
+  OM_TRY(om_tensor_proto_read(ctx, &loader->file->reading, p->t, tensor, &name));
   attr->tensor = tensor;
   return OM_OK;
 }
@@ -143,7 +143,9 @@ static om_status read_value(om_ctx *ctx, om_loader *loader, const parts *p, om_a
   if (attr->kind == OM_ATTR_FLOAT) attr->f = p->wire.f;
   if (attr->kind == OM_ATTR_INT) attr->i = p->wire.i;
   if (attr->kind == OM_ATTR_STRING) attr->s = p->s.data ? p->s : (om_string){.data = ""};
-  if (attr->kind == OM_ATTR_GRAPH) attr->graph_bytes = p->g;
+  if (attr->kind == OM_ATTR_GRAPH) {
+    return om_loader_read_body(ctx, loader, p->g, attr->name, &attr->graph);
+  }
   if (attr->kind == OM_ATTR_TENSOR) return read_tensor(ctx, loader, p, attr);
   if (attr->kind == OM_ATTR_FLOATS) return read_list(ctx, pool, p, true, attr);
   if (attr->kind == OM_ATTR_INTS) return read_list(ctx, pool, p, false, attr);
@@ -162,7 +164,10 @@ om_status om_loader_read_attr(om_ctx *ctx, om_loader *loader, om_string bytes, o
   if (!out_attr->name) OM_GO(OM_E_OUT_OF_MEMORY);
   OM_GO(read_value(ctx, loader, &p, out_attr));
 done:
-  if (st != OM_OK && out_attr->name) om_error_prefix(ctx, "Attribute '%s'", out_attr->name);
+  if (st != OM_OK && p.name.bytes > 0 && om_loader_may_name(ctx, loader)) {
+    int shown = (int)(p.name.bytes < 200 ? p.name.bytes : 200);
+    om_error_prefix(ctx, "Attribute '%.*s'", shown, p.name.data);
+  }
   om_wire_list_deinit(&p.strings);
   om_wire_list_deinit(&p.others);
   return st;

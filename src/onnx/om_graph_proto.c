@@ -27,9 +27,6 @@ static om_status read_parts(om_ctx *ctx, om_string bytes, parts *p) {
                         .values = om_wire_keep_all(&p->values),
                         .sparse_initializers = om_wire_keep_all(&p->sparse)};
   OM_TRY(om_wire_decode(ctx, bytes, om_wire_Graph_fields, &wire, "graph"));
-  if (p->nodes.count > OM_MAX_NODES) {
-    return OM_FAIL(ctx, OM_E_UNSUPPORTED, "The graph's %zu nodes are too many.", p->nodes.count);
-  }
   return OM_OK;
 }
 
@@ -51,8 +48,7 @@ om_status om_loader_add_value(om_ctx *ctx, om_loader *loader, om_string name, om
   value.name = om_pool_text(ctx, &loader->graph->pool, name.data, name.bytes);
   if (!value.name) return OM_E_OUT_OF_MEMORY;
   OM_TRY(om_graph_add_value(ctx, loader->graph, &value, out_id));
-  om_name_table_add(&loader->names, loader->graph, *out_id);
-  return OM_OK;
+  return om_name_table_add(ctx, &loader->names, loader->graph, *out_id);
 }
 
 om_status om_loader_set_constant(om_ctx *ctx,
@@ -72,8 +68,8 @@ om_status om_loader_set_constant(om_ctx *ctx,
   value->has_rank = true;
   value->rank = tensor->rank;
   memcpy(value->dims, tensor->dims, sizeof value->dims);
-  ++loader->weight_count;
-  loader->weight_bytes += tensor->data_bytes;
+  ++loader->file->weight_count;
+  loader->file->weight_bytes += tensor->data_bytes;
   return OM_OK;
 }
 
@@ -81,6 +77,11 @@ om_status om_loader_set_constant(om_ctx *ctx,
 static om_status reserve(om_ctx *ctx, om_loader *loader, const parts *p) {
   om_graph *graph = loader->graph;
   om_loader_node node;
+  if (p->nodes.count > OM_MAX_NODES - loader->file->node_count) {
+    return OM_FAIL(
+        ctx, OM_E_UNSUPPORTED, "The model's nodes are too many (over %d).", OM_MAX_NODES);
+  }
+  loader->file->node_count += p->nodes.count;
   size_t count = p->inputs.count + p->initializers.count + p->sparse.count;
   for (size_t i = 0; i < p->nodes.count && count <= OM_MAX_VALUES; ++i) {
     om_status st = om_loader_split_node(ctx, loader, p->nodes.items[i], &node);
@@ -107,7 +108,7 @@ typedef om_status (*read_tensor_fn)(
 
 static om_status read_dense(
     om_ctx *ctx, om_loader *loader, om_string bytes, om_tensor *out_tensor, om_string *out_name) {
-  return om_tensor_proto_read(ctx, &loader->reading, bytes, out_tensor, out_name);
+  return om_tensor_proto_read(ctx, &loader->file->reading, bytes, out_tensor, out_name);
 }
 
 static om_status read_initializers(om_ctx *ctx,
@@ -169,8 +170,12 @@ static om_status read_inputs(om_ctx *ctx, om_loader *loader, const om_wire_list 
       return OM_FAIL(ctx, OM_E_INVALID_MODEL, "The graph has two inputs named '%s'.", value->name);
     }
     value->is_input = true;
+    if (value->constant && loader->outer) { /* the node feeds it: its place counts */
+      return OM_FAIL(
+          ctx, OM_E_INVALID_MODEL, "The body's input '%s' has an initializer.", value->name);
+    }
     if (value->constant) continue;
-    OM_TRY(check_tensor_type(ctx, "input", name, &type, has_type));
+    if (!loader->outer) OM_TRY(check_tensor_type(ctx, "input", name, &type, has_type));
     set_type(value, &type);
     ids[graph->input_count++] = id;
   }
@@ -191,7 +196,7 @@ static om_status read_outputs(om_ctx *ctx, om_loader *loader, const om_wire_list
     bool has_type = false;
     om_value_id id = OM_NO_VALUE;
     OM_TRY(om_loader_read_value_info(ctx, loader, list->items[i], &name, &type, &has_type));
-    OM_TRY(om_loader_find_value(ctx, loader, name, &id));
+    OM_TRY(om_loader_see_value(ctx, loader, name, &id));
     if (id == OM_NO_VALUE) {
       return OM_FAIL(ctx,
                      OM_E_INVALID_MODEL,
@@ -199,10 +204,10 @@ static om_status read_outputs(om_ctx *ctx, om_loader *loader, const om_wire_list
                      SHOWN(name));
     }
     om_value *value = &graph->values[id];
-    if (value->is_output) {
+    if (value->is_output && !loader->outer) {
       return OM_FAIL(ctx, OM_E_INVALID_MODEL, "The graph has two outputs named '%s'.", value->name);
     }
-    if (has_type) OM_TRY(check_tensor_type(ctx, "output", name, &type, has_type));
+    if (has_type && !loader->outer) OM_TRY(check_tensor_type(ctx, "output", name, &type, has_type));
     if (!value->constant && !value->is_input) set_type(value, &type);
     value->is_output = true;
     ids[graph->output_count++] = id;
@@ -262,10 +267,22 @@ done:
   return st;
 }
 
+void om_loader_init(om_ctx *ctx, om_loader *loader, om_loader_file *file, om_graph *graph) {
+  *loader = (om_loader){.graph = graph, .file = file};
+  loader->node_inputs.ctx = ctx;
+  loader->node_outputs.ctx = ctx;
+  loader->node_attrs.ctx = ctx;
+}
+
 void om_loader_deinit(om_ctx *ctx, om_loader *loader) {
   om_name_table_deinit(ctx, &loader->names);
-  om_delete(ctx, loader->functions);
+  om_delete(ctx, loader->node_captures);
+  om_delete(ctx, loader->captured);
   om_wire_list_deinit(&loader->node_inputs);
   om_wire_list_deinit(&loader->node_outputs);
   om_wire_list_deinit(&loader->node_attrs);
+}
+
+void om_loader_file_deinit(om_ctx *ctx, om_loader_file *file) {
+  om_delete(ctx, file->functions);
 }

@@ -10,34 +10,58 @@ typedef struct om_loader_function { /* a function of the model's own: name and d
   om_string name, domain;
 } om_loader_function;
 
-typedef struct om_loader {
-  om_graph *graph; /* borrowed: out */
+typedef struct om_loader_file { /* what the graphs of one file share */
+  om_graph *graph;              /* borrowed: the model's, which owns the bodies */
+  om_graph **last_body;         /* where the list of bodies ends */
   om_tensor_reading reading;
-  om_name_table names; /* owned */
-  om_opset *opsets;    /* in the graph's pool; domains as nodes have them */
+  om_opset *opsets; /* in the graph's pool; domains as nodes have them */
   size_t opset_count;
   om_loader_function *functions; /* owned */
   size_t function_count, function_capacity;
-  om_wire_list node_inputs; /* of the node at hand; kept to be used again */
-  om_wire_list node_outputs;
-  om_wire_list node_attrs;
+  size_t node_count;     /* of all graphs so far */
   size_t dense_bytes;    /* made of sparse tensors so far */
   size_t weight_count;   /* out */
   uint64_t weight_bytes; /* out */
+} om_loader_file;
+
+typedef struct om_loader { /* one graph while it is read */
+  om_graph *graph;         /* borrowed: out */
+  om_loader_file *file;
+  struct om_loader *outer; /* of the graph around this body; NULL: it is the model's */
+  uint32_t depth;
+  om_name_table names;      /* owned */
+  om_wire_list node_inputs; /* of the node at hand; kept to be used again */
+  om_wire_list node_outputs;
+  om_wire_list node_attrs;
+  om_value_id *node_captures; /* owned: what bodies of the node at hand read of this graph */
+  size_t node_capture_count, node_capture_capacity;
+  const om_node *node;   /* at hand; its inputs are the formal ones */
+  om_value_id *captured; /* owned: this body's inputs behind the formal ones */
+  size_t captured_count, captured_capacity;
 } om_loader;
 
 enum {
   OM_MAX_VALUES = 1 << 20, /* of a graph. Bounds what a hostile file makes us allocate; the */
-  OM_MAX_NODES = 1 << 20,  /* largest graphs seen have about a tenth of that */
+  OM_MAX_NODES = 1 << 20,  /* of a model. Largest graphs seen have about a tenth of that */
   OM_MAX_NODE_ATTRS = 1024,
   OM_MAX_OPSETS = 256,
   OM_MAX_FUNCTIONS = 1024,
+  OM_MAX_BODY_DEPTH = 32,       /* of bodies in bodies; exporters nest a handful */
   OM_COPIED_BELOW_BYTES = 4096, /* unaligned tensors below are copied: shapes, scalars, biases */
 };
 
+void om_loader_init(om_ctx *ctx, om_loader *loader, om_loader_file *file, om_graph *graph);
 void om_loader_deinit(om_ctx *ctx, om_loader *loader);
 
-/* om_graph_proto.c: reads a GraphProto into loader->graph, whose opsets are set. */
+void om_loader_file_deinit(om_ctx *ctx, om_loader_file *file);
+
+/* True if a message has room for one more name in front: those of many bodies around a place would
+ * push out what was found there. The outermost ones are always named. */
+static inline bool om_loader_may_name(const om_ctx *ctx, const om_loader *loader) {
+  return loader->depth == 0 || strlen(ctx->error->message) < OM_MAX_MESSAGE / 2;
+}
+
+/* om_graph_proto.c: reads a GraphProto into loader->graph. */
 om_status om_loader_read_graph(om_ctx *ctx, om_loader *loader, om_string bytes);
 
 /* The value of that name, made where there is none; an empty or impossible name is an error. */
@@ -45,6 +69,14 @@ om_status om_loader_add_value(om_ctx *ctx, om_loader *loader, om_string name, om
 
 /* The value of that name, or OM_NO_VALUE. */
 om_status om_loader_find_value(om_ctx *ctx, om_loader *loader, om_string name, om_value_id *out_id);
+
+/* om_body_proto.c: the value of that name, here or in a graph around this one, from where it is
+ * captured; OM_NO_VALUE if there is none. */
+om_status om_loader_see_value(om_ctx *ctx, om_loader *loader, om_string name, om_value_id *out_id);
+
+/* Reads a GraphProto that the node at hand has as the attribute `name`. */
+om_status om_loader_read_body(
+    om_ctx *ctx, om_loader *loader, om_string bytes, const char *name, const om_graph **out_body);
 
 /* Makes a value a constant; it must not be written or fed already. */
 om_status om_loader_set_constant(om_ctx *ctx,

@@ -62,20 +62,40 @@ static om_status name_values(
   return OM_OK;
 }
 
-static om_status describe_nodes(om_ctx *ctx, om_model *model) {
-  om_graph *graph = &model->graph;
-  model->nodes = OM_POOL_NEW(ctx, &graph->pool, om_node_info, graph->node_count);
-  if (!model->nodes) return OM_E_OUT_OF_MEMORY;
+/* The nodes of one graph; `outer` is the index of the node that has it as a body. */
+static om_status describe_nodes(om_ctx *ctx, om_graph *graph, om_node_info *infos, size_t outer) {
   for (size_t i = 0; i < graph->node_count; ++i) {
     const om_node *node = &graph->nodes[i];
-    om_node_info *info = &model->nodes[i];
+    om_node_info *info = &infos[i];
     *info = (om_node_info){.name = node->name,
                            .op_type = node->type,
                            .domain = node->domain,
-                           .input_count = node->input_count,
-                           .output_count = node->output_count};
-    OM_TRY(name_values(ctx, graph, node->inputs, node->input_count, &info->input_names));
+                           .input_count = om_node_formal_count(node),
+                           .output_count = node->output_count,
+                           .outer = outer,
+                           .body = graph->body.attr ? graph->body.attr : ""};
+    OM_TRY(name_values(ctx, graph, node->inputs, info->input_count, &info->input_names));
     OM_TRY(name_values(ctx, graph, node->outputs, node->output_count, &info->output_names));
+  }
+  return OM_OK;
+}
+
+/* The model's nodes in the file's order, then those of each body. Outer bodies come first, so that
+ * the node that has a body is described before it. */
+static om_status describe_all_nodes(om_ctx *ctx, om_model *model) {
+  om_graph *graph = &model->graph;
+  size_t count = graph->node_count;
+  for (om_graph *body = graph->bodies; body; body = body->body.next) {
+    body->body.first_node = count;
+    count += body->node_count;
+  }
+  model->info.node_count = count;
+  model->nodes = OM_POOL_NEW(ctx, &graph->pool, om_node_info, count);
+  if (!model->nodes) return OM_E_OUT_OF_MEMORY;
+  OM_TRY(describe_nodes(ctx, graph, model->nodes, OM_NO_OUTER));
+  for (om_graph *body = graph->bodies; body; body = body->body.next) {
+    size_t outer = body->body.outer->body.first_node + body->body.outer_node;
+    OM_TRY(describe_nodes(ctx, body, model->nodes + body->body.first_node, outer));
   }
   return OM_OK;
 }
@@ -90,16 +110,28 @@ static om_status describe(om_ctx *ctx, om_model *model) {
   info->output_count = graph->output_count;
   info->opsets = graph->opsets;
   info->opset_count = graph->opset_count;
-  info->node_count = graph->node_count;
   if (!info->producer) info->producer = "";
   return OM_OK;
 }
 
-/* Describes the nodes in the order they have now, then sorts them and finds their operators. */
+/* Sorts a graph's nodes and finds their operators. What fails in a body is told with the node that
+ * has it. */
+static om_status finish(om_ctx *ctx, om_graph *graph) {
+  om_status st = om_graph_finish(ctx, graph);
+  if (st == OM_OK) st = om_graph_resolve_ops(ctx, graph);
+  for (const om_graph *at = graph; st != OM_OK && at->body.outer; at = at->body.outer) {
+    om_error_prefix(
+        ctx, "Node '%s' (%s): Attribute '%s'", at->body.name, at->body.type, at->body.attr);
+  }
+  return st;
+}
+
+/* Describes the nodes in the order they have in the file, then finishes the graphs. */
 static om_status complete(om_ctx *ctx, om_model *model) {
-  OM_TRY(describe_nodes(ctx, model));
-  OM_TRY(om_graph_finish(ctx, &model->graph));
-  OM_TRY(om_graph_resolve_ops(ctx, &model->graph));
+  om_graph *graph = &model->graph;
+  OM_TRY(describe_all_nodes(ctx, model));
+  for (om_graph *body = graph->bodies; body; body = body->body.next) OM_TRY(finish(ctx, body));
+  OM_TRY(finish(ctx, graph));
   return describe(ctx, model);
 }
 
@@ -135,13 +167,13 @@ static om_status read_parts(om_ctx *ctx, om_string bytes, parts *p) {
   return OM_OK;
 }
 
-static om_status read_opset(om_ctx *ctx, om_loader *loader, om_string bytes) {
+static om_status read_opset(om_ctx *ctx, om_loader_file *file, om_string bytes) {
   om_string domain = {0};
   om_wire_Opset wire = {.domain = om_wire_keep(&domain)};
   OM_TRY(om_wire_decode(ctx, bytes, om_wire_Opset_fields, &wire, "operator set import"));
   if (om_string_is(domain, "ai.onnx")) domain.bytes = 0;
   int64_t version = wire.has_version ? wire.version : 0;
-  const char *name = om_pool_text(ctx, &loader->graph->pool, domain.data, domain.bytes);
+  const char *name = om_pool_text(ctx, &file->graph->pool, domain.data, domain.bytes);
   if (!name) return OM_E_OUT_OF_MEMORY;
   const char *shown = name[0] ? name : "ai.onnx";
   if (version < 1) {
@@ -158,30 +190,30 @@ static om_status read_opset(om_ctx *ctx, om_loader *loader, om_string bytes) {
                    shown,
                    newest);
   }
-  for (size_t i = 0; i < loader->opset_count; ++i) {
-    if (strcmp(loader->opsets[i].domain, name) != 0) continue;
+  for (size_t i = 0; i < file->opset_count; ++i) {
+    if (strcmp(file->opsets[i].domain, name) != 0) continue;
     return OM_FAIL(ctx, OM_E_INVALID_MODEL, "The model imports '%s' twice.", shown);
   }
-  loader->opsets[loader->opset_count++] = (om_opset){.domain = name, .version = version};
+  file->opsets[file->opset_count++] = (om_opset){.domain = name, .version = version};
   return OM_OK;
 }
 
-static om_status read_opsets(om_ctx *ctx, om_loader *loader, const om_wire_list *list) {
+static om_status read_opsets(om_ctx *ctx, om_loader_file *file, const om_wire_list *list) {
   if (list->count == 0) {
     return OM_FAIL(ctx, OM_E_INVALID_MODEL, "The model imports no operator set (opset_import).");
   }
   if (list->count > OM_MAX_OPSETS) {
     return OM_FAIL(ctx, OM_E_UNSUPPORTED, "The model imports %zu operator sets.", list->count);
   }
-  loader->opsets = OM_POOL_NEW(ctx, &loader->graph->pool, om_opset, list->count);
-  if (!loader->opsets) return OM_E_OUT_OF_MEMORY;
-  for (size_t i = 0; i < list->count; ++i) OM_TRY(read_opset(ctx, loader, list->items[i]));
-  loader->graph->opsets = loader->opsets;
-  loader->graph->opset_count = loader->opset_count;
+  file->opsets = OM_POOL_NEW(ctx, &file->graph->pool, om_opset, list->count);
+  if (!file->opsets) return OM_E_OUT_OF_MEMORY;
+  for (size_t i = 0; i < list->count; ++i) OM_TRY(read_opset(ctx, file, list->items[i]));
+  file->graph->opsets = file->opsets;
+  file->graph->opset_count = file->opset_count;
   return OM_OK;
 }
 
-static om_status read_functions(om_ctx *ctx, om_loader *loader, const om_wire_list *list) {
+static om_status read_functions(om_ctx *ctx, om_loader_file *file, const om_wire_list *list) {
   if (list->count > OM_MAX_FUNCTIONS) {
     return OM_FAIL(ctx, OM_E_UNSUPPORTED, "The model's %zu functions are too many.", list->count);
   }
@@ -190,8 +222,8 @@ static om_status read_functions(om_ctx *ctx, om_loader *loader, const om_wire_li
     om_wire_Function wire = {.name = om_wire_keep(&function.name),
                              .domain = om_wire_keep(&function.domain)};
     OM_TRY(om_wire_decode(ctx, list->items[i], om_wire_Function_fields, &wire, "function"));
-    OM_TRY(OM_GROW(ctx, loader->functions, loader->function_count, loader->function_capacity));
-    loader->functions[loader->function_count++] = function;
+    OM_TRY(OM_GROW(ctx, file->functions, file->function_count, file->function_capacity));
+    file->functions[file->function_count++] = function;
   }
   return OM_OK;
 }
@@ -205,26 +237,26 @@ static om_status read_producer(om_ctx *ctx, om_model *model, om_string producer)
 static om_status read_model(om_ctx *ctx, om_model *model, om_string bytes) {
   om_status st = OM_OK;
   parts p = {0};
-  om_loader loader = {.graph = &model->graph};
-  loader.reading = (om_tensor_reading){.pool = &model->graph.pool,
-                                       .external = &model->external,
-                                       .align_below_bytes = OM_COPIED_BELOW_BYTES};
-  loader.node_inputs.ctx = ctx;
-  loader.node_outputs.ctx = ctx;
-  loader.node_attrs.ctx = ctx;
+  om_loader loader;
+  om_loader_file file = {.graph = &model->graph, .last_body = &model->graph.bodies};
+  file.reading = (om_tensor_reading){.pool = &model->graph.pool,
+                                     .external = &model->external,
+                                     .align_below_bytes = OM_COPIED_BELOW_BYTES};
+  om_loader_init(ctx, &loader, &file, &model->graph);
 
   OM_GO(read_parts(ctx, bytes, &p));
   OM_GO(read_producer(ctx, model, p.producer));
-  OM_GO(read_opsets(ctx, &loader, &p.opsets));
-  OM_GO(read_functions(ctx, &loader, &p.functions));
+  OM_GO(read_opsets(ctx, &file, &p.opsets));
+  OM_GO(read_functions(ctx, &file, &p.functions));
   OM_GO(om_loader_read_graph(ctx, &loader, p.graph));
   model->info.ir_version = p.ir_version;
-  model->info.weight_count = loader.weight_count;
-  model->info.weight_bytes = loader.weight_bytes;
+  model->info.weight_count = file.weight_count;
+  model->info.weight_bytes = file.weight_bytes;
   model->info.file_bytes = bytes.bytes;
   OM_GO(complete(ctx, model));
 done:
   om_loader_deinit(ctx, &loader);
+  om_loader_file_deinit(ctx, &file);
   om_wire_list_deinit(&p.opsets);
   om_wire_list_deinit(&p.functions);
   return st;

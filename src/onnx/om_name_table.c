@@ -45,10 +45,31 @@ om_status om_name_table_find(
   return OM_FAIL(ctx, OM_E_INVALID_MODEL, "The values' names are made to be slow to look up.");
 }
 
-void om_name_table_add(om_name_table *table, const om_graph *graph, om_value_id id) {
-  const char *name = graph->values[id].name;
-  uint32_t hash = hash_of(name, strlen(name));
-  size_t at = hash & (table->slot_count - 1);
+static void place(om_name_table *table, om_name_slot slot) {
+  size_t at = slot.hash & (table->slot_count - 1);
   while (table->slots[at].value != OM_NO_VALUE) at = (at + 1) & (table->slot_count - 1);
-  table->slots[at] = (om_name_slot){.hash = hash, .value = id};
+  table->slots[at] = slot;
+}
+
+static om_status grow(om_ctx *ctx, om_name_table *table) {
+  om_name_table grown = {0};
+  OM_TRY(om_name_table_init(ctx, table->name_count * 2, &grown));
+  for (size_t i = 0; i < table->slot_count; ++i) {
+    if (table->slots[i].value != OM_NO_VALUE) place(&grown, table->slots[i]);
+  }
+  om_delete(ctx, table->slots);
+  table->slots = grown.slots;
+  table->slot_count = grown.slot_count;
+  return OM_OK;
+}
+
+om_status om_name_table_add(om_ctx *ctx,
+                            om_name_table *table,
+                            const om_graph *graph,
+                            om_value_id id) {
+  const char *name = graph->values[id].name;
+  if (table->name_count >= table->slot_count / 2) OM_TRY(grow(ctx, table));
+  place(table, (om_name_slot){.hash = hash_of(name, strlen(name)), .value = id});
+  ++table->name_count;
+  return OM_OK;
 }

@@ -10,12 +10,13 @@ typedef struct om_name_slot {
 } om_name_slot;
 
 typedef struct om_name_table {
-  om_name_slot *slots;      /* owned */
-  size_t slot_count;        /* a power of two, at least twice the names */
+  om_name_slot *slots; /* owned */
+  size_t slot_count;   /* a power of two, at least twice the names */
+  size_t name_count;
   uint64_t lookups, probes; /* so far: hostile names that all collide are refused */
 } om_name_table;
 
-/* A table for at most `name_count` names. */
+/* A table for about `name_count` names; more of them make it grow. */
 om_status om_name_table_init(om_ctx *ctx, size_t name_count, om_name_table *out_table);
 void om_name_table_deinit(om_ctx *ctx, om_name_table *table);
 
@@ -24,6 +25,9 @@ om_status om_name_table_find(
     om_ctx *ctx, om_name_table *table, const om_graph *graph, om_string name, om_value_id *out_id);
 
 /* Adds a value whose name is not in the table. */
-void om_name_table_add(om_name_table *table, const om_graph *graph, om_value_id id);
+om_status om_name_table_add(om_ctx *ctx,
+                            om_name_table *table,
+                            const om_graph *graph,
+                            om_value_id id);
 
 #endif

@@ -29,9 +29,9 @@ static om_status read_text(om_ctx *ctx, om_loader *loader, om_string text, const
 }
 
 static om_status set_opset(om_ctx *ctx, const om_loader *loader, om_node *node) {
-  for (size_t i = 0; i < loader->opset_count; ++i) {
-    if (strcmp(loader->opsets[i].domain, node->domain) != 0) continue;
-    node->opset = (int32_t)loader->opsets[i].version;
+  for (size_t i = 0; i < loader->file->opset_count; ++i) {
+    if (strcmp(loader->file->opsets[i].domain, node->domain) != 0) continue;
+    node->opset = (int32_t)loader->file->opsets[i].version;
     return OM_OK;
   }
   return OM_FAIL(ctx,
@@ -41,8 +41,8 @@ static om_status set_opset(om_ctx *ctx, const om_loader *loader, om_node *node) 
 }
 
 static om_status check_function(om_ctx *ctx, const om_loader *loader, const om_node *node) {
-  for (size_t i = 0; i < loader->function_count; ++i) {
-    const om_loader_function *function = &loader->functions[i];
+  for (size_t i = 0; i < loader->file->function_count; ++i) {
+    const om_loader_function *function = &loader->file->functions[i];
     if (!om_string_is(function->name, node->type)) continue;
     if (!om_string_is(function->domain, node->domain)) continue;
     return OM_FAIL(
@@ -63,7 +63,7 @@ static om_status read_inputs(om_ctx *ctx, om_loader *loader, om_node *node) {
   for (size_t i = 0; i < names->count; ++i) {
     ids[i] = OM_NO_VALUE;
     if (names->items[i].bytes == 0) continue; /* an optional operand that is absent */
-    OM_TRY(om_loader_find_value(ctx, loader, names->items[i], &ids[i]));
+    OM_TRY(om_loader_see_value(ctx, loader, names->items[i], &ids[i]));
     if (ids[i] != OM_NO_VALUE) continue;
     return OM_FAIL(ctx,
                    OM_E_INVALID_MODEL,
@@ -130,15 +130,37 @@ static om_status read_head(
   return OM_OK;
 }
 
+/* Behind its own inputs a node has what its bodies capture. */
+static om_status add_captures(om_ctx *ctx, om_loader *loader, om_node *node) {
+  size_t count = loader->node_capture_count;
+  size_t formal = node->input_count;
+  if (count == 0) return OM_OK;
+  om_value_id *ids = OM_POOL_NEW(ctx, &loader->graph->pool, om_value_id, formal + count);
+  if (!ids) return OM_E_OUT_OF_MEMORY;
+  if (formal > 0) memcpy(ids, node->inputs, formal * sizeof *ids);
+  memcpy(ids + formal, loader->node_captures, count * sizeof *ids);
+  node->inputs = ids;
+  node->input_count = (uint32_t)(formal + count);
+  node->capture_count = (uint32_t)count;
+  return OM_OK;
+}
+
 static om_status read_rest(om_ctx *ctx, om_loader *loader, om_node *node) {
+  om_graph **last_body = loader->file->last_body;
   OM_TRY(set_opset(ctx, loader, node));
   OM_TRY(check_function(ctx, loader, node));
   OM_TRY(read_inputs(ctx, loader, node));
   OM_TRY(read_outputs(ctx, loader, node));
+  loader->node = node;
+  loader->node_capture_count = 0;
   OM_TRY(read_attrs(ctx, loader, node));
+  OM_TRY(add_captures(ctx, loader, node));
   if (strcmp(node->type, "Constant") != 0 || node->domain[0]) {
     om_node_id id = OM_NO_NODE;
     return om_graph_add_node(ctx, loader->graph, node, &id);
+  }
+  if (loader->file->last_body != last_body) {
+    return OM_FAIL(ctx, OM_E_INVALID_MODEL, "It has a graph as an attribute.");
   }
   if (node->output_count != 1) {
     return OM_FAIL(ctx, OM_E_INVALID_MODEL, "It has %u outputs, not one.", node->output_count);
@@ -159,6 +181,8 @@ om_status om_loader_read_node(om_ctx *ctx, om_loader *loader, size_t index, om_s
     return st;
   }
   st = read_rest(ctx, loader, &node);
-  if (st != OM_OK) om_error_prefix(ctx, "Node '%s' (%s)", node.name, node.type);
+  if (st != OM_OK && om_loader_may_name(ctx, loader)) {
+    om_error_prefix(ctx, "Node '%s' (%s)", node.name, node.type);
+  }
   return st;
 }

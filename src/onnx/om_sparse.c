@@ -26,7 +26,7 @@ static om_status read_parts(
   om_wire_SparseTensor wire = {.values = om_wire_keep(&p->values_bytes),
                                .indices = om_wire_keep(&p->indices_bytes),
                                .dims = om_wire_keep_numbers(&dims)};
-  om_tensor_reading how = loader->reading;
+  om_tensor_reading how = loader->file->reading;
   how.align_below_bytes = SIZE_MAX; /* they are computed with here */
   OM_TRY(om_wire_decode(ctx, bytes, om_wire_SparseTensor_fields, &wire, "sparse tensor"));
   if (!p->values_bytes.data || !p->indices_bytes.data) {
@@ -69,8 +69,8 @@ static om_status check_parts(om_ctx *ctx, om_loader *loader, const parts *p, om_
                    om_dtype_name(out->dtype));
   }
   bool has_size = om_shape_bytes(out->dtype, out->rank, out->dims, &out->data_bytes);
-  if (has_size && out->data_bytes <= DENSE_LIMIT_BYTES - loader->dense_bytes) {
-    loader->dense_bytes += out->data_bytes;
+  if (has_size && out->data_bytes <= DENSE_LIMIT_BYTES - loader->file->dense_bytes) {
+    loader->file->dense_bytes += out->data_bytes;
     return OM_OK;
   }
   return OM_FAIL(ctx,

@@ -71,7 +71,7 @@ static om_status resolve_node(om_ctx *ctx, om_graph *graph, om_node *node) {
   node->op = op;
   node->params = NULL;
   if (!op) return OM_OK;
-  uint32_t inputs = present_count(node->inputs, node->input_count);
+  uint32_t inputs = present_count(node->inputs, om_node_formal_count(node));
   uint32_t outputs = present_count(node->outputs, node->output_count);
   OM_TRY(check_count(ctx, "inputs", inputs, op->min_inputs, op->max_inputs));
   OM_TRY(check_count(ctx, "outputs", outputs, op->min_outputs, op->max_outputs));

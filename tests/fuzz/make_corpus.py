@@ -58,6 +58,18 @@ def nested():
     condition = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
     result = helper.make_tensor_value_info("z", TensorProto.FLOAT, None)
     body = helper.make_graph([helper.make_node("Identity", ["x"], ["z"])], "b", [], [result])
+    deep = helper.make_graph(
+        [helper.make_node("If", ["c"], ["z"], then_branch=body, else_branch=body)], "d", [], [result])
+    save("if_in_if", [helper.make_node("If", ["c"], ["y"], then_branch=deep, else_branch=body)],
+         inputs=[X, condition])
+    state = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, None)
+    turn = helper.make_graph(
+        [helper.make_node("Add", ["s", "w"], ["t"]), helper.make_node("Identity", ["k"], ["k2"])],
+        "l", [helper.make_tensor_value_info("i", TensorProto.INT64, []),
+              helper.make_tensor_value_info("k", TensorProto.BOOL, []), state("s")],
+        [helper.make_tensor_value_info("k2", TensorProto.BOOL, []), state("t"), state("t")])
+    save("loop", [helper.make_node("Loop", ["", "c", "x"], ["y", "ys"], body=turn)],
+         inputs=[X, condition], initializers=[W])
     save("if", [helper.make_node("If", ["c"], ["y"], then_branch=body, else_branch=body)],
          inputs=[X, condition])
 
