@@ -35,7 +35,8 @@ MAX_CONSTANTS = 32
 
 # SPIR-V numbers, as the specification's "Unified" edition has them.
 OP_NAME_OPCODES = {2, 3, 4, 5, 6, 7, 8, 317, 330}  # source, names, lines, strings, processed
-OP_ENTRY_POINT, OP_EXECUTION_MODE, OP_EXECUTION_MODE_ID = 15, 16, 331
+OP_ENTRY_POINT, OP_EXECUTION_MODE, OP_CAPABILITY, OP_EXECUTION_MODE_ID = 15, 16, 17, 331
+CAPABILITY_SHADER, CAPABILITY_STORAGE_16BIT = 1, 4433
 OP_TYPE_BOOL, OP_TYPE_INT, OP_TYPE_FLOAT, OP_TYPE_VECTOR, OP_TYPE_MATRIX = 20, 21, 22, 23, 24
 OP_TYPE_ARRAY, OP_TYPE_RUNTIME_ARRAY, OP_TYPE_STRUCT, OP_TYPE_POINTER = 28, 29, 30, 32
 OP_CONSTANT, OP_SPEC_CONSTANT_FIRST, OP_SPEC_CONSTANT_LAST, OP_SPEC_CONSTANT_OP = 43, 48, 51, 52
@@ -153,16 +154,18 @@ class Module:
         self.types, self.constants, self.variables = {}, {}, []
         self.decorations, self.member_decorations = {}, {}
         self.local_size, self.has_local_size_id = None, False
-        self.narrow_types, self.spec_ops = [], 0
+        self.narrow_types, self.spec_ops, self.capabilities = [], 0, []
         spec_constants = []
         for opcode, o, _ in instructions(words):
-            if opcode == OP_EXECUTION_MODE and o[1] == MODE_LOCAL_SIZE:
+            if opcode == OP_CAPABILITY:
+                self.capabilities.append(o[0])
+            elif opcode == OP_EXECUTION_MODE and o[1] == MODE_LOCAL_SIZE:
                 self.local_size = tuple(o[2:5])
             elif opcode == OP_EXECUTION_MODE_ID and o[1] == MODE_LOCAL_SIZE_ID:
                 self.has_local_size_id = True
             elif opcode in (OP_TYPE_INT, OP_TYPE_FLOAT):
                 self.types[o[0]] = (opcode, o[1:])
-                if o[1] != 32:
+                if o[1] != 32 and (opcode, o[1]) != (OP_TYPE_FLOAT, 16):
                     self.narrow_types.append(o[1])
             elif OP_TYPE_BOOL <= opcode <= OP_TYPE_POINTER:
                 self.types[o[0]] = (opcode, o[1:])
@@ -210,6 +213,13 @@ class Module:
             return end if any(DEC_OFFSET in d for d in offsets.values()) else total
         return 0
 
+    def holds_halves(self, struct_id):
+        """True for a buffer of float16 elements, or of vectors of them."""
+        opcode, o = self.types[self.types[struct_id][1][-1]]
+        while opcode in (OP_TYPE_RUNTIME_ARRAY, OP_TYPE_VECTOR):
+            opcode, o = self.types[o[0]]
+        return opcode == OP_TYPE_FLOAT and o[0] == 16
+
     def is_read_only(self, variable, struct_id):
         if DEC_NON_WRITABLE in self.decorations.get(variable, {}):
             return True
@@ -220,7 +230,7 @@ class Module:
 
 def reflect(variant):
     module = Module(variant.words)
-    bindings, write_mask, params_bytes, shared_bytes = [], 0, 0, 0
+    bindings, write_mask, half_mask, params_bytes, shared_bytes = [], 0, 0, 0, 0
     for variable, pointer, storage in module.variables:
         pointee = module.types[pointer][1][1]
         decorations = module.decorations.get(variable, {})
@@ -231,6 +241,8 @@ def reflect(variant):
             bindings.append(binding)
             if not module.is_read_only(variable, pointee):
                 write_mask |= 1 << binding
+            if module.holds_halves(pointee):
+                half_mask |= 1 << binding
         elif storage in (STORAGE_PUSH_CONSTANT, STORAGE_UNIFORM):
             params_bytes = module.bytes_of(pointee)
         elif storage == STORAGE_WORKGROUP:
@@ -249,8 +261,9 @@ def reflect(variant):
         variant.fail("its workgroup size is not fixed by #define (it would become 1 in WGSL).")
     if variant.is_portable:
         check_portable(variant, module, shared_bytes)
-    return {"bindings": len(bindings), "write_mask": write_mask, "params": params_bytes,
-            "shared": shared_bytes, "size": module.local_size, "constants": len(module.spec_ids)}
+    return {"bindings": len(bindings), "write_mask": write_mask, "half_mask": half_mask,
+            "params": params_bytes, "shared": shared_bytes,
+            "size": module.local_size, "constants": len(module.spec_ids)}
 
 
 def check_portable(variant, module, shared_bytes):
@@ -261,6 +274,10 @@ def check_portable(variant, module, shared_bytes):
         variant.fail(f"it shares {shared_bytes} bytes; portable is {MAX_SHARED_BYTES}.")
     if module.narrow_types:
         variant.fail(f"it uses {sorted(set(module.narrow_types))}-bit types; portable is 32.")
+    others = set(module.capabilities) - {CAPABILITY_SHADER, CAPABILITY_STORAGE_16BIT}
+    if others:
+        variant.fail(f"it asks for the capabilities {sorted(others)} (a float16 may be loaded, "
+                     "stored and converted, nothing else).")
     if module.has_sized_by_constant:
         variant.fail("an array's size is a specialization constant.")
     if module.spec_ops:
@@ -363,7 +380,8 @@ def source_text(variants):
             f"  [OM_SHADER_{v.name.upper()}] = {{\n"
             f"    .name = \"{v.name}\", .code_kind = OM_HAL_SPIRV, .code = {v.name}_words,\n"
             f"    .code_bytes = sizeof {v.name}_words, .binding_count = {f['bindings']},\n"
-            f"    .write_mask = {f['write_mask']}, .params_bytes = {f['params']},\n"
+            f"    .write_mask = {f['write_mask']}, .half_mask = {f['half_mask']},\n"
+            f"    .params_bytes = {f['params']},\n"
             f"    .workgroup_size = {{{x}, {y}, {z}}}, .shared_bytes = {f['shared']},\n"
             f"    .constant_count = {f['constants']}}},\n")
     parts.append("};\n\nconst om_hal_shader *om_shader_get(om_shader shader) {\n"

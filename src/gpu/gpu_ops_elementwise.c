@@ -1,5 +1,5 @@
-/* Elementwise operators: an entry for each line of ops/elementwise.def. Floats become chains;
- * integers have a kernel of their own, where they have one. */
+/* Elementwise operators: an entry for each line of ops/elementwise.def. Floats (32 and 16) become
+ * chains; integers have a kernel of their own, where they have one. */
 #include "gpu/om_gpu_broadcast.h"
 #include "gpu/om_gpu_selftest.h"
 #include "gpu/om_gpu_state.h"
@@ -39,7 +39,7 @@ static const char *read_bound(const om_gpu_binder *b, uint32_t input, float *ino
   const om_tensor *tensor = om_gpu_input(b, input);
   if (!tensor) return NULL;
   if (!tensor->data) return "its bounds are known at run time only";
-  memcpy(inout_bound, tensor->data, sizeof *inout_bound);
+  *inout_bound = om_gpu_real_at(tensor->dtype, tensor->data, 0);
   return NULL;
 }
 
@@ -50,7 +50,9 @@ static const char *bind(om_gpu_binder *b, bool is_binary, const char *expression
   float scalars[2] = {params->scalars[0], params->scalars[1]};
   const char *reason = NULL;
   if (params->aligns_by_axis) return "it broadcasts by attributes, as before opset 7";
-  if (om_gpu_input(b, 0)->dtype != OM_DTYPE_F32) return om_gpu_bind_integer(b, params->number);
+  if ((OM_DT(om_gpu_input(b, 0)->dtype) & OM_DT_REAL) == 0) {
+    return om_gpu_bind_integer(b, params->number);
+  }
   if (om_gpu_binder_mode(b) == OM_MODE_EXACT) {
     uint32_t failed = b->plan->session->failed_primitives;
     reason = om_gpu_primitive_reason(primitives_of(expression) & failed);
@@ -80,14 +82,14 @@ static const char *bind(om_gpu_binder *b, bool is_binary, const char *expression
 /* Lines with opset 0 are forms of operators above them: they end the table. */
 #define INTEGERS(number) \
   (OM_GPU_HAS_INTEGERS(number) ? OM_DT(OM_DTYPE_I32) | OM_DT(OM_DTYPE_I64) : 0)
-#define ENTRY(number, op_type, name, opset)             \
-  {                                                     \
-      .domain = "",                                     \
-      .type = (opset) > 0 ? #op_type : NULL,            \
-      .dtypes = OM_DT(OM_DTYPE_F32) | INTEGERS(number), \
-      .has_exact = true,                                \
-      .primitives = OM_PRIMITIVE_ARITHMETIC,            \
-      .bind = bind_##name,                              \
+#define ENTRY(number, op_type, name, opset)    \
+  {                                            \
+      .domain = "",                            \
+      .type = (opset) > 0 ? #op_type : NULL,   \
+      .dtypes = OM_DT_REAL | INTEGERS(number), \
+      .has_exact = true,                       \
+      .primitives = OM_PRIMITIVE_ARITHMETIC,   \
+      .bind = bind_##name,                     \
   },
 
 const om_gpu_op om_gpu_ops_elementwise[] = {

@@ -23,6 +23,11 @@ const om_hal_features *om_gpu_binder_features(const om_gpu_binder *b) {
   return &b->plan->session->features;
 }
 
+om_shader om_gpu_form(const om_gpu_binder *b, const om_gpu_forms *forms, om_dtype dtype) {
+  const bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
+  return forms->by_half_and_exact[dtype == OM_DTYPE_F16][is_exact];
+}
+
 static const om_plan_step *plan_step(const om_gpu_binder *b) {
   return &b->plan->view->steps[b->step_index];
 }

@@ -28,11 +28,20 @@ uint32_t om_chain_op_scalars(uint8_t op) {
   }
 }
 
+static const om_gpu_forms one_form = OM_GPU_FORMS(ELEMENTWISE);
+static const om_gpu_forms vec4_form = OM_GPU_FORMS(ELEMENTWISE_VEC4);
+
+static bool is_of_form(om_shader shader, const om_gpu_forms *forms) {
+  for (int half = 0; half < 2; ++half) {
+    for (int exact = 0; exact < 2; ++exact) {
+      if (forms->by_half_and_exact[half][exact] == shader) return true;
+    }
+  }
+  return false;
+}
+
 bool om_gpu_is_elementwise(const om_gpu_dispatch *dispatch) {
-  return dispatch->shader == OM_SHADER_ELEMENTWISE ||
-         dispatch->shader == OM_SHADER_ELEMENTWISE_EXACT ||
-         dispatch->shader == OM_SHADER_ELEMENTWISE_VEC4 ||
-         dispatch->shader == OM_SHADER_ELEMENTWISE_VEC4_EXACT;
+  return is_of_form(dispatch->shader, &one_form) || is_of_form(dispatch->shader, &vec4_form);
 }
 
 void om_gpu_finish_elementwise(const om_provider_session *session, om_gpu_dispatch *dispatch) {
@@ -40,14 +49,10 @@ void om_gpu_finish_elementwise(const om_provider_session *session, om_gpu_dispat
   om_elementwise_kernel_params params;
   memcpy(&params, dispatch->params, sizeof params);
   bool is_exact = session->mode == OM_MODE_EXACT;
-  bool is_broadcast = dispatch->constants[0] != 0;
-  uint64_t threads = params.elems;
-  if (!is_broadcast && params.elems % 4 == 0) {
-    threads = params.elems / 4;
-    dispatch->shader = is_exact ? OM_SHADER_ELEMENTWISE_VEC4_EXACT : OM_SHADER_ELEMENTWISE_VEC4;
-  } else {
-    dispatch->shader = is_exact ? OM_SHADER_ELEMENTWISE_EXACT : OM_SHADER_ELEMENTWISE;
-  }
+  bool is_half = om_gpu_chain_is_half(dispatch);
+  bool is_vec4 = dispatch->constants[0] == 0 && params.elems % 4 == 0;
+  uint64_t threads = is_vec4 ? params.elems / 4 : params.elems;
+  dispatch->shader = (is_vec4 ? &vec4_form : &one_form)->by_half_and_exact[is_half][is_exact];
   om_gpu_split_groups(
       &session->limits, (threads + GROUP_THREADS - 1) / GROUP_THREADS, dispatch->groups);
 }
@@ -80,7 +85,8 @@ om_gpu_dispatch *om_gpu_add_elementwise(om_gpu_binder *b, uint32_t input) {
   const om_tensor *out = om_gpu_output(b, 0);
   om_gpu_operand from = om_gpu_read(b, input);
   om_gpu_operand to = om_gpu_write(b, 0);
-  om_gpu_dispatch *d = om_gpu_add_dispatch(b, OM_SHADER_ELEMENTWISE);
+  om_gpu_dispatch *d =
+      om_gpu_add_dispatch(b, OM_GPU_KERNEL(b, ELEMENTWISE, om_gpu_input(b, input)->dtype));
   if (!d || !out || !om_shape_elems(out->rank, out->dims, &elems)) return NULL;
   om_elementwise_kernel_params params = {.elems = (uint32_t)elems};
   memcpy(d->params, &params, sizeof params);
@@ -179,7 +185,7 @@ static int choose_main(const om_tensor *out, const om_tensor *x, const om_tensor
 static const char *bind_binary(om_gpu_binder *b, uint8_t op, uint32_t input, uint32_t other) {
   const om_tensor *out = om_gpu_output(b, 0);
   const om_tensor *tensors[2] = {om_gpu_input(b, input), om_gpu_input(b, other)};
-  if (tensors[1]->dtype != OM_DTYPE_F32) {
+  if (tensors[1]->dtype != tensors[0]->dtype) {
     return om_gpu_reason(b, "its second operand is %s", om_dtype_name(tensors[1]->dtype));
   }
   int main_operand = choose_main(out, tensors[0], tensors[1]);
@@ -191,8 +197,7 @@ static const char *bind_binary(om_gpu_binder *b, uint8_t op, uint32_t input, uin
   if (!d) return om_gpu_no_memory;
 
   if (is_known_scalar(second)) {
-    float scalar;
-    memcpy(&scalar, second->data, sizeof scalar);
+    float scalar = om_gpu_real_at(second->dtype, second->data, 0);
     item.source = OM_CHAIN_SCALAR;
     return om_gpu_chain_add(&d->chain, item, NULL, &scalar, 1) ? NULL : om_gpu_no_memory;
   }

@@ -12,7 +12,9 @@
  * While a kept value waits for its second reader the chain is not yet safe; if the reader does
  * not come, the chain falls back to the last safe state.
  *
- * Every operation rounds on its own wherever it stands, so the bits do not change.
+ * Every operation rounds on its own wherever it stands, so the bits do not change. Of float16 an
+ * operator's result is rounded once more where it would have been stored: the item that begins the
+ * next operator (or keeps the value) is marked for it. float32 and float16 do not mix in a chain.
  */
 #include "gpu/om_gpu_state.h"
 
@@ -36,6 +38,7 @@ typedef struct growth {
   om_gpu_chain chain;
   uint32_t value; /* what the chain makes now */
   uint32_t saved; /* root kept and not yet read again; OM_PLAN_NO_VALUE: none */
+  bool is_half;   /* of float16 */
   uint32_t absorbed[OM_CHAIN_MAX_ITEMS];
   uint32_t absorbed_count;
   uint64_t flops;
@@ -135,6 +138,7 @@ static bool take_launch(const fusing *f, uint32_t at, uint32_t reader, growth *g
   uint32_t scalar = 0;
   if (launch->is_absorbed || !om_gpu_is_elementwise(d) || d->constants[0] != 0) return false;
   if (chain->item_count == 0 || g->absorbed_count == OM_CHAIN_MAX_ITEMS) return false;
+  if (om_gpu_chain_is_half(d) != g->is_half) return false;
   if (!agree_on_vectors(g, chain)) return false;
 
   /* x + value is value + x with the operands told apart. */
@@ -147,6 +151,7 @@ static bool take_launch(const fusing *f, uint32_t at, uint32_t reader, growth *g
     om_chain_item item = chain->items[i];
     bool has_operand = item.source == OM_CHAIN_VECTOR || item.source == OM_CHAIN_TENSOR;
     const om_gpu_operand *operand = has_operand ? &chain->operands[item.operand] : NULL;
+    if (i == 0) item.is_rounded = g->is_half;
     if (i == 0 && is_turned) {
       item.is_swapped = !item.is_swapped;
       operand = &d->operands[0];
@@ -164,7 +169,7 @@ static bool take_launch(const fusing *f, uint32_t at, uint32_t reader, growth *g
 static bool grow_once(const fusing *f, uint32_t at, growth *g) {
   uint32_t root = f->plan->roots[g->value];
   const value_use *use = &f->uses[root];
-  const om_chain_item save = {.op = OM_CHAIN_SAVE};
+  const om_chain_item save = {.op = OM_CHAIN_SAVE, .is_rounded = g->is_half};
   if (use->is_kept || use->read_count == 0 || use->read_count > 2) return false;
   if (use->read_count == 2) {
     if (g->saved != (uint32_t)OM_PLAN_NO_VALUE) return false;
@@ -207,7 +212,10 @@ static void grow_chain(fusing *f, uint32_t at) {
   if (!d->has_chain || f->region->launches[at].is_absorbed) return;
   const value_use *use = &f->uses[f->plan->roots[d->chain_value]];
   if (use->write_count != 1 || use->writer != at) return;
-  growth now = {.chain = d->chain, .value = d->chain_value, .saved = (uint32_t)OM_PLAN_NO_VALUE};
+  growth now = {.chain = d->chain,
+                .value = d->chain_value,
+                .saved = (uint32_t)OM_PLAN_NO_VALUE,
+                .is_half = om_gpu_chain_is_half(d)};
   growth safe = now;
   while (grow_once(f, at, &now)) {
     if (now.saved == (uint32_t)OM_PLAN_NO_VALUE) safe = now;

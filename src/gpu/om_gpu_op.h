@@ -11,12 +11,17 @@
  * of ops/elementwise.def with where its second operand comes from. Fusing is moving items from
  * one dispatch to the one before. The operations round on their own, so fused and unfused give
  * the same bits.
+ *
+ * float16 is what memory holds; kernels load it as float32, compute, and round once as they store.
+ * A chain's operands are of the kernel's type. Fusion marks the items at which an operator began
+ * (is_rounded): exact mode rounds there, too.
  */
 #ifndef OM_GPU_OP_H
 #define OM_GPU_OP_H
 
 #include <string.h>
 
+#include "base/om_float16.h"
 #include "gpu/hal/om_hal.h"
 #include "graph/om_op.h"
 #include "om_shaders.h" /* generated: om_shader, OM_SHADER_<NAME>, om_shader_get() */
@@ -56,6 +61,7 @@ typedef struct om_chain_item {
   uint8_t source;  /* om_chain_source */
   uint8_t operand; /* 0 or 1, for VECTOR, TENSOR and BROADCAST */
   bool is_swapped; /* the chain's value is the second operand: c - x */
+  bool is_rounded; /* of float16: the value before it was an operator's result */
 } om_chain_item;
 
 typedef enum om_gpu_operand_kind {
@@ -129,6 +135,14 @@ static inline float om_gpu_float_at(const void *data, size_t index) {
   return value;
 }
 
+/* The same for float32 and float16 (OM_DT_REAL). */
+static inline float om_gpu_real_at(om_dtype dtype, const void *data, size_t index) {
+  uint16_t half;
+  if (dtype != OM_DTYPE_F16) return om_gpu_float_at(data, index);
+  memcpy(&half, (const char *)data + index * sizeof half, sizeof half);
+  return om_f16_to_f32(half);
+}
+
 om_gpu_operand om_gpu_made_constant(om_gpu_binder *b,
                                     uint32_t input,
                                     const char *recipe,
@@ -146,6 +160,33 @@ const char *om_gpu_demand_indices(om_gpu_binder *b,
                                   const int64_t *extents,
                                   uint32_t extent_count);
 const char *om_gpu_demand_divisor(om_gpu_binder *b, uint32_t input);
+
+/* Types that kernels compute with as float32. */
+#define OM_DT_REAL (OM_DT(OM_DTYPE_F32) | OM_DT(OM_DTYPE_F16))
+
+/* A kernel's forms: NAME, NAME_EXACT, NAME_HALF, NAME_HALF_EXACT. */
+typedef struct om_gpu_forms {
+  om_shader by_half_and_exact[2][2];
+} om_gpu_forms;
+#define OM_GPU_FORMS(NAME)                                     \
+  {                                                            \
+    {                                                          \
+      {OM_SHADER_##NAME, OM_SHADER_##NAME##_EXACT}, {          \
+        OM_SHADER_##NAME##_HALF, OM_SHADER_##NAME##_HALF_EXACT \
+      }                                                        \
+    }                                                          \
+  }
+
+/* The form for elements of this type (OM_DT_REAL) in the session's mode. Whether the device has
+ * 16-bit storage is asked once for all binders, behind them. */
+om_shader om_gpu_form(const om_gpu_binder *b, const om_gpu_forms *forms, om_dtype dtype);
+#define OM_GPU_KERNEL(b, NAME, dtype) \
+  om_gpu_form((b), &(const om_gpu_forms)OM_GPU_FORMS(NAME), (dtype))
+
+/* True if the dispatch's chain is one of float16: its operands are. */
+static inline bool om_gpu_chain_is_half(const om_gpu_dispatch *dispatch) {
+  return (om_shader_get(dispatch->shader)->half_mask >> dispatch->operand_count & 1) != 0;
+}
 
 /* Appends a zeroed dispatch of this kernel; its pointer holds until the next call. NULL on no
  * memory (sticks in status): bind returns om_gpu_no_memory then. */
@@ -192,7 +233,7 @@ typedef enum om_primitive {
   OM_PRIMITIVE_SQRT = 1 << 2,       /* natively or corrected */
   OM_PRIMITIVE_FUNCTIONS = 1 << 3,  /* exp, log, tanh, erf, sigmoid, sin, cos, pow */
   OM_PRIMITIVE_ROUND = 1 << 4,      /* floor, ceil, round to even, float to integer */
-  OM_PRIMITIVE_FLOAT16 = 1 << 5,    /* conversions */
+  OM_PRIMITIVE_FLOAT16 = 1 << 5,    /* conversions, and loads and stores of 16-bit storage */
 } om_primitive;
 
 typedef struct om_gpu_op {

@@ -309,9 +309,22 @@ static const char *check_tensors(om_gpu_binder *b, const om_gpu_op *op) {
   return reason;
 }
 
+/* Whether the device can run the kernels with float16 in memory that bind chose. */
+static const char *check_halves(const om_gpu_binder *b) {
+  const om_provider_session *session = b->plan->session;
+  uint32_t half_mask = 0;
+  for (size_t i = 0; i < b->step->dispatch_count; ++i) {
+    half_mask |= om_shader_get(b->step->dispatches[i].shader)->half_mask;
+  }
+  if (half_mask == 0) return NULL;
+  if (!session->features.storage_16bit) return "the device has no 16-bit storage for float16";
+  return om_gpu_primitive_reason(OM_PRIMITIVE_FLOAT16 & session->failed_primitives);
+}
+
 static const char *bind(om_gpu_binder *b, const om_gpu_op *op) {
   const char *reason = check_tensors(b, op);
   if (!reason) reason = op->bind(b);
+  if (!reason) reason = check_halves(b);
   if (reason || !b->step->is_view) return reason;
   const om_tensor *source = om_gpu_input(b, 0);
   if (!om_gpu_output(b, 0)) return "nothing reads its result";

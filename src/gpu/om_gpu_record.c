@@ -38,7 +38,7 @@ typedef struct recorder {
 /* The chain's item as the shader reads it (common/chain.glsl). */
 static uint32_t encode_item(const om_chain_item *item, uint32_t first_scalar) {
   return (uint32_t)item->op | (uint32_t)item->source << 8 | (uint32_t)item->operand << 12 |
-         (uint32_t)item->is_swapped << 14 | first_scalar << 16;
+         (uint32_t)item->is_swapped << 14 | first_scalar << 16 | (uint32_t)item->is_rounded << 20;
 }
 
 void om_gpu_describe_kernel(const om_gpu_dispatch *dispatch, om_gpu_kernel_key *out_key) {

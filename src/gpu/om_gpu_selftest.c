@@ -9,21 +9,20 @@
  * product. It is not failed for it: where the result depends on subnormals (the CPU, asked both
  * ways, answers twice), either answer passes.
  *
+ * float16 in memory is tried with all values there are, and with floats around and between them.
+ *
  * Any NaN equals any other.
  */
 #include "gpu/om_gpu_selftest.h"
 
 #include <stdio.h>
 
-#include "abi/selftest_params.h"
 #include "base/om_thread.h"
 #include "cpu/exact/om_exact_math.h"
 
 enum {
   SPECIAL_COUNT = 64,
   CASE_COUNT = 2 * SPECIAL_COUNT * SPECIAL_COUNT, /* pairs, then as many random ones */
-  CASE_BYTES = CASE_COUNT * 4,
-  GROUP_THREADS = 64, /* as the shader has it */
 };
 
 static const uint32_t specials[SPECIAL_COUNT] = {
@@ -103,6 +102,69 @@ static void make_cases(cases *list) {
   }
 }
 
+/* ---- float16 in memory ---- */
+
+enum { HALF_COUNT = 1 << 16, HALF_CASES = 2 * HALF_COUNT };
+
+typedef struct half_cases { /* parts of equal size, as a trial wants them */
+  uint16_t halves[2 * HALF_CASES];
+  uint32_t floats[HALF_CASES];
+} half_cases;
+
+typedef struct half_results {
+  uint32_t loaded[HALF_CASES];
+  uint16_t stored[2 * HALF_CASES];
+} half_results;
+
+/* Every half twice; its value as a float, and then a float with other places behind it. */
+static void make_half_cases(half_cases *list) {
+  uint64_t state = 1;
+  for (uint32_t i = 0; i < HALF_CASES; ++i) {
+    const uint16_t half = (uint16_t)(i % HALF_COUNT);
+    const uint32_t tail = i % 4 == 0 ? 0x1000 : next_random(&state) & 0x1fff; /* ties, others */
+    list->halves[i] = half;
+    list->floats[i] = om_bits(om_f16_to_f32(half)) | (i < HALF_COUNT ? 0 : tail);
+  }
+}
+
+static bool is_nan_half(uint16_t bits) {
+  return (bits & 0x7fff) > 0x7c00;
+}
+
+static bool are_halves_right(const half_cases *list, const half_results *results) {
+  for (uint32_t i = 0; i < HALF_CASES; ++i) {
+    const float loaded = om_float(results->loaded[i]);
+    const float value = om_f16_to_f32(list->halves[i]);
+    const uint16_t wanted = om_f16_from_f32(om_float(list->floats[i]));
+    if (om_bits(loaded) != om_bits(value) && !(om_is_nan(loaded) && om_is_nan(value))) return false;
+    if (results->stored[i] != wanted && !(is_nan_half(results->stored[i]) && is_nan_half(wanted)))
+      return false;
+  }
+  return true;
+}
+
+static om_status test_halves(om_ctx *ctx, om_provider_session *session) {
+  om_status st = OM_OK;
+  half_cases *list = NULL;      /* scratch */
+  half_results *results = NULL; /* scratch */
+  OM_GO_NEW(list, 1);
+  OM_GO_NEW(results, 1);
+  make_half_cases(list);
+  const om_gpu_trial trial = {.shader = OM_SHADER_SELFTEST_HALF_EXACT,
+                              .runs = 1,
+                              .count = HALF_CASES,
+                              .inputs = list,
+                              .input_count = 2,
+                              .results = results,
+                              .result_count = 2};
+  OM_GO(om_gpu_try(ctx, session, &trial));
+  if (!are_halves_right(list, results)) session->failed_primitives |= OM_PRIMITIVE_FLOAT16;
+done:
+  om_delete(ctx, results);
+  om_delete(ctx, list);
+  return st;
+}
+
 /* ---- Comparing ---- */
 
 static bool is_nan_bits(uint32_t bits) {
@@ -159,64 +221,6 @@ static void judge(om_provider_session *session, const cases *list, const uint32_
   om_flush_subnormals_end(state);
 }
 
-/* ---- On the device ---- */
-
-typedef struct rig {
-  om_hal_buffer *inputs;  /* a, b, c */
-  om_hal_buffer *outputs; /* CASE_BYTES for each test */
-  om_hal_buffer *readback;
-  om_hal_kernel *kernel;
-  om_hal_recording *recording;
-} rig;
-
-static om_status record(om_ctx *ctx, const om_provider_session *session, rig *r) {
-  const om_hal *hal = session->hal;
-  om_hal_binding all = {r->outputs, 0, (uint64_t)TEST_COUNT * CASE_BYTES};
-  om_hal_binding host = {r->readback, 0, all.bytes};
-  OM_TRY(hal->recording_begin(ctx, session->device, TEST_COUNT, 0, &r->recording));
-  for (uint32_t t = 0; t < TEST_COUNT; ++t) {
-    const om_selftest_params params = {.count = CASE_COUNT, .number = t};
-    om_hal_dispatch dispatch = {
-        .kernel = r->kernel, .params = &params, .groups = {CASE_COUNT / GROUP_THREADS, 1, 1}};
-    for (uint64_t k = 0; k < 3; ++k) {
-      dispatch.bindings[k] = (om_hal_binding){r->inputs, k * CASE_BYTES, CASE_BYTES};
-    }
-    dispatch.bindings[3] = (om_hal_binding){r->outputs, (uint64_t)t * CASE_BYTES, CASE_BYTES};
-    OM_TRY(hal->record_dispatch(ctx, r->recording, &dispatch));
-  }
-  OM_TRY(hal->record_barrier(ctx, r->recording));
-  OM_TRY(hal->record_copy(ctx, r->recording, &all, &host));
-  return hal->recording_end(ctx, r->recording);
-}
-
-static om_status compute(
-    om_ctx *ctx, om_provider_session *session, rig *r, const cases *list, uint32_t *results) {
-  const om_hal *hal = session->hal;
-  om_hal_device *device = session->device;
-  const om_hal_kernel_desc desc = {.shader = om_shader_get(OM_SHADER_SELFTEST_EXACT)};
-  const uint64_t bytes = (uint64_t)TEST_COUNT * CASE_BYTES;
-  OM_TRY(hal->buffer_create(ctx, device, OM_HAL_DEVICE, sizeof *list, &r->inputs));
-  OM_TRY(hal->buffer_create(ctx, device, OM_HAL_DEVICE, bytes, &r->outputs));
-  OM_TRY(hal->buffer_create(ctx, device, OM_HAL_READBACK, bytes, &r->readback));
-  OM_TRY(hal->upload(ctx, device, r->inputs, 0, list, sizeof *list));
-  OM_TRY(hal->kernels_create(ctx, device, &desc, 1, &r->kernel));
-  OM_TRY(record(ctx, session, r));
-  OM_TRY(hal->submit(ctx, device, &r->recording, 1, &session->submitted));
-  OM_TRY(hal->wait(ctx, device, session->submitted));
-  session->waited = session->submitted;
-  return hal->download(ctx, device, r->readback, 0, results, bytes);
-}
-
-static void tear_down(om_ctx *ctx, om_provider_session *session, rig *r) {
-  const om_hal *hal = session->hal;
-  om_gpu_settle(ctx, session);
-  if (r->recording) hal->recording_destroy(ctx, session->device, r->recording);
-  if (r->kernel) hal->kernel_destroy(ctx, session->device, r->kernel);
-  if (r->inputs) hal->buffer_destroy(ctx, session->device, r->inputs);
-  if (r->outputs) hal->buffer_destroy(ctx, session->device, r->outputs);
-  if (r->readback) hal->buffer_destroy(ctx, session->device, r->readback);
-}
-
 /* ---- Names ---- */
 
 static const struct {
@@ -260,19 +264,25 @@ om_status om_gpu_selftest(om_ctx *ctx, om_provider_session *session) {
   om_status st = OM_OK;
   cases *list = NULL;       /* scratch */
   uint32_t *results = NULL; /* scratch */
-  rig r = {0};
   session->failed_primitives = 0;
   list_failures(session);
   if (session->hal == &om_hal_null) return OM_OK; /* computes nothing, so nothing wrong */
   OM_GO_NEW(list, 1);
   OM_GO_NEW(results, (size_t)TEST_COUNT * CASE_COUNT);
   make_cases(list);
-  OM_GO(compute(ctx, session, &r, list, results));
+  const om_gpu_trial trial = {.shader = OM_SHADER_SELFTEST_EXACT,
+                              .runs = TEST_COUNT,
+                              .count = CASE_COUNT,
+                              .inputs = list,
+                              .input_count = 3,
+                              .results = results,
+                              .result_count = 1};
+  OM_GO(om_gpu_try(ctx, session, &trial));
   judge(session, list, results);
+  if (session->features.storage_16bit) OM_GO(test_halves(ctx, session));
   list_failures(session);
 done:
   if (st != OM_OK) om_error_prefix(ctx, "The exact self-test: ");
-  tear_down(ctx, session, &r);
   om_delete(ctx, results);
   om_delete(ctx, list);
   return st;

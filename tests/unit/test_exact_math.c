@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/om_float16.h"
 #include "base/om_thread.h"
 #include "cpu/exact/om_exact_sum.h"
 #include "cpu/exact/om_exact_trig.h"
@@ -176,6 +177,21 @@ static void test_order_of_largest(void **unused) {
   assert_true(om_max(-INFINITY, -1.0f) == -1.0f);
 }
 
+/* Every half, the float half way to the next, and those around both. */
+static void test_rounding_to_half(void **unused) {
+  (void)unused;
+  for (uint32_t i = 0; i < 1u << 16; ++i) {
+    const uint32_t half = om_bits(om_f16_to_f32((uint16_t)i));
+    const uint32_t bits[] = {half, half + 1, half - 1, half | 0xfff, half | 0x1000, half | 0x1001};
+    for (size_t k = 0; k < sizeof bits / sizeof bits[0]; ++k) {
+      const float want = om_f16_to_f32(om_f16_from_f32(om_float(bits[k])));
+      const float is = om_round_half(om_float(bits[k]));
+      if (om_bits(is) == om_bits(want) || (om_is_nan(is) && om_is_nan(want))) continue;
+      fail_msg("%08x as a half is %08x, not %08x", bits[k], om_bits(is), om_bits(want));
+    }
+  }
+}
+
 /* The lanes of a sum, written plainly. */
 static float plain_row_sum(const float *x, size_t count) {
   float lanes[OM_ROW_LANES] = {0};
@@ -216,6 +232,7 @@ int main(void) {
       cmocka_unit_test(test_pow_special_values),
       cmocka_unit_test(test_portable_division),
       cmocka_unit_test(test_order_of_largest),
+      cmocka_unit_test(test_rounding_to_half),
       cmocka_unit_test(test_sums_keep_their_order),
   };
   return cmocka_run_group_tests(tests, begin_flushing, end_flushing);

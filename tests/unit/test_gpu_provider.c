@@ -75,9 +75,10 @@ static void test_check_gives_reasons(void **state) {
 }
 
 /* The reason for a step on a tensor of this type and shape; copied, for it dies with the plan. */
-static void expect_reason(om_dtype dtype, uint32_t rank, const int64_t *dims, const char *want) {
+static void expect_reason_on(
+    const char *device, om_dtype dtype, uint32_t rank, const int64_t *dims, const char *want) {
   const char *reason = NULL;
-  rig_open(rig, "null", OM_MODE_FAST, false);
+  rig_check(rig, open_device("null", device));
   om_tensor tensor = om_tensor_of(dtype, rank, dims, NULL);
   rig_unary(rig, "Relu", rig_value(rig, &tensor));
   rig_check(rig, om_gpu_provider()->plan_begin(&rig->ctx, rig->session, &rig->view, &rig->plan));
@@ -89,8 +90,14 @@ static void expect_reason(om_dtype dtype, uint32_t rank, const int64_t *dims, co
   rig_close(rig);
 }
 
+static void expect_reason(om_dtype dtype, uint32_t rank, const int64_t *dims, const char *want) {
+  expect_reason_on(NULL, dtype, rank, dims, want);
+}
+
 static void test_claim_gives_reasons(void **state) {
   (void)state;
+  expect_reason_on(
+      "separate", OM_DTYPE_F16, 1, (int64_t[]){4}, "the device has no 16-bit storage for float16");
   expect_reason(OM_DTYPE_F64, 1, (int64_t[]){4}, "no kernel for float64");
   expect_reason(OM_DTYPE_F32, 2, (int64_t[]){0, 4}, "an empty tensor stays on the CPU");
   expect_reason(OM_DTYPE_F32,

@@ -7,10 +7,12 @@ static const int64_t four[] = {4};
 static gpu_rig the_rig; /* large for a stack */
 static gpu_rig *const rig = &the_rig;
 
-/* A device whose results have one bit wrong, in the expression with this number. */
+enum { CASES = 8192, SOME_CASE = 4101 /* one of moderate operands */ };
+
+/* A device whose results have one bit wrong, in this word of one of its two trials. */
 static om_hal broken;
 static const om_hal *sound;
-static uint32_t wrong_number, wrong_bit;
+static uint32_t trials, wrong_trial, wrong_word, wrong_bit;
 
 static om_status download_wrong(om_ctx *ctx,
                                 om_hal_device *device,
@@ -19,20 +21,26 @@ static om_status download_wrong(om_ctx *ctx,
                                 void *data,
                                 uint64_t bytes) {
   om_status st = sound->download(ctx, device, buffer, offset, data, bytes);
-  enum { CASES = 8192, SOME_CASE = 4101 }; /* one of moderate operands */
-  if (st == OM_OK) ((uint32_t *)data)[(size_t)wrong_number * CASES + SOME_CASE] ^= wrong_bit;
+  if (st == OM_OK && trials++ == wrong_trial) ((uint32_t *)data)[wrong_word] ^= wrong_bit;
   return st;
 }
 
-static void break_device(uint32_t number, uint32_t bit) {
+static void break_trial(uint32_t trial, uint32_t word, uint32_t bit) {
   sound = rig->session->hal;
   broken = *sound;
   broken.download = download_wrong;
-  wrong_number = number;
+  trials = 0;
+  wrong_trial = trial;
+  wrong_word = word;
   wrong_bit = bit;
   rig->session->hal = &broken;
   rig_check(rig, om_gpu_selftest(&rig->ctx, rig->session));
   rig->session->hal = sound;
+}
+
+/* In the expression with this number. */
+static void break_device(uint32_t number, uint32_t bit) {
+  break_trial(0, number * CASES + SOME_CASE, bit);
 }
 
 /* The reason for the one step of a plan, or NULL. */
@@ -85,6 +93,21 @@ static void test_every_expression_counts(void **state) {
   rig_close(rig);
 }
 
+/* Of float16 in memory: one that is loaded, and one that is stored as the even number. */
+static void test_halves_count(void **state) {
+  enum { HALF_CASES = 1 << 17 };
+  (void)state;
+  rig_open(rig, NULL, OM_MODE_EXACT, false);
+  if (!rig->session->features.storage_16bit) skip();
+  break_trial(1, 5, 1);
+  assert_int_equal(rig->session->failed_primitives, OM_PRIMITIVE_FLOAT16);
+  break_trial(1, HALF_CASES + 5, 1);
+  assert_int_equal(rig->session->failed_primitives, OM_PRIMITIVE_FLOAT16);
+  assert_string_equal(rig->session->info.exact_failures, "float16");
+  assert_null(claim_one("Div"));
+  rig_close(rig);
+}
+
 /* Everything exact rests on addition: a device that cannot add runs nothing in exact mode. */
 static void test_no_arithmetic_no_operators(void **state) {
   const om_node node = {.type = "Relu", .domain = ""};
@@ -101,6 +124,7 @@ int main(void) {
       cmocka_unit_test(test_device_passes),
       cmocka_unit_test(test_one_wrong_bit_is_found),
       cmocka_unit_test(test_every_expression_counts),
+      cmocka_unit_test(test_halves_count),
       cmocka_unit_test(test_no_arithmetic_no_operators),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

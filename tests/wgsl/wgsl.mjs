@@ -69,7 +69,8 @@ const report = (kernel, what, error) => {
 
 const gpu = create(["backend=vulkan"]);
 const adapter = await gpu.requestAdapter();
-const device = adapter && (await adapter.requestDevice());
+const features = adapter?.features.has("shader-f16") ? ["shader-f16"] : [];
+const device = adapter && (await adapter.requestDevice({ requiredFeatures: features }));
 for (const kernel of kernels.filter((k) => k.portable)) {
   try {
     const text = translate(kernel);

@@ -181,6 +181,19 @@ OM_FN float om_round(float x) {
   return om_with_whole(x, up ? whole + 1 : whole);
 }
 
+/* To the nearest float16, halves to the even one: what a float16 holds, its subnormals too, is kept.
+ * Below 2^-14 the places of float16 end at 2^-24, as those of 0.5 do. */
+OM_FN float om_round_half(float x) {
+  uint u = om_bits(x) & 0x7fffffffu;
+  uint bits = (u + 0xfffu + ((u >> 13) & 1u)) & 0xffffe000u;
+  OM_ALWAYS_PRECISE float shifted = om_float(u) + 0.5f;
+  OM_ALWAYS_PRECISE float small = shifted - 0.5f;
+  bits = u < 0x38800000u ? om_bits(small) : bits;
+  bits = u >= 0x477ff000u ? OM_INFINITY_BITS : bits; /* 65520, half way to 2^16 */
+  bits = u > OM_INFINITY_BITS ? OM_NAN_BITS : bits;
+  return om_float(bits | (om_bits(x) & OM_SIGN_BIT));
+}
+
 /* a * b + c, rounded twice. For arguments of functions, where `precise` does not reach. */
 OM_FN float om_mul_add(float a, float b, float c) {
   OM_PRECISE float product = a * b;

@@ -41,8 +41,8 @@ typedef struct om_hal_limits {
 
 typedef struct om_hal_features {
   bool timestamps;
-  bool subgroups; /* arithmetic and shuffle in compute */
-  bool storage_16bit;
+  bool subgroups;          /* arithmetic and shuffle in compute */
+  bool storage_16bit;      /* storage buffers of float16, loaded, stored and converted */
   bool cooperative_matrix; /* f16 inputs, f32 accumulation, 16x16x16 */
   bool separate_slabs;     /* one dispatch must not read and write one buffer */
   bool unified_memory;     /* device memory is the host's: an integrated GPU, a CPU */
@@ -65,6 +65,7 @@ typedef struct om_hal_shader {
   size_t code_bytes;
   uint32_t binding_count; /* storage buffers at bindings 0..n-1 */
   uint32_t write_mask;    /* bit b: binding b is written */
+  uint32_t half_mask;     /* bit b: binding b holds float16: the kernel needs storage_16bit */
   uint32_t params_bytes;
   uint32_t workgroup_size[3]; /* fixed in the text */
   uint32_t shared_bytes;

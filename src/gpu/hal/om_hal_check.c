@@ -43,6 +43,7 @@ om_status om_hal_check_range(
 
 om_status om_hal_check_shader(om_ctx *ctx,
                               const om_hal_limits *limits,
+                              const om_hal_features *features,
                               om_hal_code code_kind,
                               const om_hal_shader *shader) {
   if (shader->code_kind != code_kind || shader->binding_count == 0 ||
@@ -57,6 +58,12 @@ om_status om_hal_check_shader(om_ctx *ctx,
                    shader->binding_count,
                    shader->params_bytes,
                    shader->constant_count);
+  }
+  if (shader->half_mask != 0 && !features->storage_16bit) {
+    return OM_FAIL(ctx,
+                   OM_E_UNSUPPORTED,
+                   "The kernel '%s' has buffers of float16; the device has no 16-bit storage.",
+                   shader->name);
   }
   if (shader->shared_bytes > limits->max_shared_bytes) {
     return OM_FAIL(ctx,

@@ -7,6 +7,10 @@
 //! kernel elementwise_exact       OM_EXACT=1
 //! kernel elementwise_vec4        OM_EXACT=0 VEC4=1
 //! kernel elementwise_vec4_exact  OM_EXACT=1 VEC4=1
+//! kernel elementwise_half             OM_EXACT=0 HALF=1
+//! kernel elementwise_half_exact       OM_EXACT=1 HALF=1
+//! kernel elementwise_vec4_half        OM_EXACT=0 HALF=1 VEC4=1
+//! kernel elementwise_vec4_half_exact  OM_EXACT=1 HALF=1 VEC4=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define OM_CHAIN
@@ -22,11 +26,11 @@ layout(local_size_x = GROUP) in;
 OM_CONSTANT(0, IS_BROADCAST, 0)   // the masks count: else input and other are dense
 
 #ifdef VEC4
-layout(set = 0, binding = 0, std430) readonly buffer Input { vec4 input_data[]; };
-layout(set = 0, binding = 1, std430) writeonly buffer Output { vec4 output_data[]; };
+layout(set = 0, binding = 0, std430) readonly buffer Input { ELEMENT4 input_data[]; };
+layout(set = 0, binding = 1, std430) writeonly buffer Output { ELEMENT4 output_data[]; };
 #else
-layout(set = 0, binding = 0, std430) readonly buffer Input { float input_data[]; };
-layout(set = 0, binding = 1, std430) writeonly buffer Output { float output_data[]; };
+layout(set = 0, binding = 0, std430) readonly buffer Input { ELEMENT input_data[]; };
+layout(set = 0, binding = 1, std430) writeonly buffer Output { ELEMENT output_data[]; };
 #endif
 
 #ifndef VEC4
@@ -70,20 +74,21 @@ void main() {
 #ifdef VEC4
   uint element = thread * 4u;
   if (element < P.elems) {
-    vec4 values = input_data[thread];
+    vec4 values = LOAD4(input_data[thread]);
     values.x = chain_apply(values.x, element);
     values.y = chain_apply(values.y, element + 1u);
     values.z = chain_apply(values.z, element + 2u);
     values.w = chain_apply(values.w, element + 3u);
-    output_data[thread] = values;
+    output_data[thread] = STORE4(values);
   }
 #else
   uint is_broadcast = IS_BROADCAST;
   if (thread < P.elems) {
     uvec2 from = uvec2(thread, thread);
     if (is_broadcast != 0u) from = source_elements(thread);
-    output_data[thread] = 
-        chain_apply_broadcast(input_data[from.x], thread, from.y, chain_vector_element(thread));
+    float value = chain_apply_broadcast(
+        LOAD(input_data[from.x]), thread, from.y, chain_vector_element(thread));
+    output_data[thread] = STORE(value);
   }
 #endif
 }

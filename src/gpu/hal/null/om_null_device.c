@@ -35,10 +35,12 @@ typedef struct om_null_model {
   om_hal_features features;
 } om_null_model;
 
-/* The second refuses what a browser does: one buffer read and written by one dispatch. The third
- * gets the kernels that are not portable. */
+/* The second lacks what a browser may lack: 16-bit storage, and one buffer for what a dispatch
+ * reads and for what it writes. The third gets the kernels that are not portable. */
 static const om_null_model models[] = {
-    {"null device (WebGPU's default limits)", &webgpu_limits, {.timestamps = true}},
+    {"null device (WebGPU's default limits)",
+     &webgpu_limits,
+     {.timestamps = true, .storage_16bit = true}},
     {"null device (separate buffers)",
      &webgpu_limits,
      {.timestamps = true, .separate_slabs = true}},

@@ -147,7 +147,7 @@ static om_status kernels_create(om_ctx *ctx,
   for (; made < count; ++made) {
     const om_hal_shader *shader = descs[made].shader;
     om_null_kernel *kernel = NULL;
-    OM_GO(om_hal_check_shader(ctx, &device->limits, shader->code_kind, shader));
+    OM_GO(om_hal_check_shader(ctx, &device->limits, &device->features, shader->code_kind, shader));
     if (device->keeps_kernels) OM_GO(keep_number(ctx, device, kernel_number(&descs[made])));
     OM_GO_NEW(kernel, 1);
     kernel->shader = shader;

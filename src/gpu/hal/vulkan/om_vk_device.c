@@ -89,7 +89,7 @@ static void set_features(om_vk_device *device) {
       a->has_size_control && a->size_control.minSubgroupSize < a->size_control.maxSubgroupSize;
   bool can_pin = a->size_control_features.subgroupSizeControl &&
                  (a->size_control.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT);
-  bool has_16bit = a->features11.storageBuffer16BitAccess && a->features12.shaderFloat16;
+  bool has_16bit = a->features11.storageBuffer16BitAccess;
   device->pins_subgroups = varies && can_pin;
   device->features = (om_hal_features){
       .timestamps = a->timestamp_bits > 0 && basic->limits.timestampPeriod > 0,
@@ -98,7 +98,8 @@ static void set_features(om_vk_device *device) {
                    (!varies || can_pin),
       .storage_16bit = has_16bit,
       .cooperative_matrix = a->has_cooperative_matrix && a->matrix_features.cooperativeMatrix &&
-                            has_16bit && a->features12.vulkanMemoryModel &&
+                            has_16bit && a->features12.shaderFloat16 &&
+                            a->features12.vulkanMemoryModel &&
                             basic->apiVersion >= VK_API_VERSION_1_3, /* SPIR-V 1.6 */
       .unified_memory = basic->deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ||
                         basic->deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU,

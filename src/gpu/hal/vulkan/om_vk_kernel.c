@@ -117,7 +117,8 @@ om_status om_vk_kernels_create(om_ctx *ctx,
   if (count == 0) return OM_OK;
 
   for (size_t i = 0; i < count; ++i) {
-    OM_GO(om_hal_check_shader(ctx, &device->limits, OM_HAL_SPIRV, descs[i].shader));
+    OM_GO(om_hal_check_shader(
+        ctx, &device->limits, &device->features, OM_HAL_SPIRV, descs[i].shader));
   }
   OM_GO_NEW(job.results, count);
   OM_GO_NEW(job.kernels, count);

@@ -7,9 +7,10 @@
 //     ... output_data[element] = chain_apply(value, element);
 //
 // `element` is the index of the value in its tensor, dense row-major. An item is a
-// specialization constant: op | source << 8 | operand << 12 | swapped << 14 | first scalar << 16,
-// with the numbers of om_gpu_op.h and ops/elementwise.def; an item of 0 is none, and after
-// specialization it costs nothing. Even before it, om_gpu_trim.c cuts off items and operations
+// specialization constant: op | source << 8 | operand << 12 | swapped << 14 | first scalar << 16 |
+// rounded << 20, with the numbers of om_gpu_op.h and ops/elementwise.def; an item of 0 is none, and
+// after specialization it costs nothing. Of float16 a chain's operands are halves; an item that is
+// `rounded` begins another operator: the value is rounded first, as its store would have done. Even before it, om_gpu_trim.c cuts off items and operations
 // that a chain does not use: tools/embed_shaders.py finds them in the two functions named
 // chain_operate (its switch) and chain_apply_broadcast (two branches an item), so keep their form.
 #ifndef OM_CHAIN_GLSL
@@ -29,10 +30,10 @@ layout(constant_id = CHAIN_BASE + 6) const uint CHAIN_ITEM_6 = 0;
 layout(constant_id = CHAIN_BASE + 7) const uint CHAIN_ITEM_7 = 0;
 
 layout(set = 0, binding = CHAIN_BINDING, std430) readonly buffer ChainOperand0 {
-  float chain_operand_0[];
+  ELEMENT chain_operand_0[];
 };
 layout(set = 0, binding = CHAIN_BINDING + 1, std430) readonly buffer ChainOperand1 {
-  float chain_operand_1[];
+  ELEMENT chain_operand_1[];
 };
 
 const uint CHAIN_SAVE = 250u;
@@ -86,9 +87,9 @@ float chain_step(uint item, float value, float saved, uint element, uint broadca
     if (source == CHAIN_VECTOR) index = vector_element;
     if (source == CHAIN_BROADCAST) index = broadcast_element;
     if (((item >> 12u) & 3u) == 0u) {
-      other = chain_operand_0[index];
+      other = LOAD(chain_operand_0[index]);
     } else {
-      other = chain_operand_1[index];
+      other = LOAD(chain_operand_1[index]);
     }
   }
   bool is_swapped = ((item >> 14u) & 1u) != 0u;
@@ -97,9 +98,19 @@ float chain_step(uint item, float value, float saved, uint element, uint broadca
   return chain_operate(item & 255u, x, y, p, q);
 }
 
+// Only exact mode rounds between operators: the bits are then those of operators apart.
+float chain_begin(uint item, float value) {
+#if HALF && OM_EXACT
+  return ((item >> 20u) & 1u) != 0u ? om_round_half(value) : value;
+#else
+  return value;
+#endif
+}
+
 #define CHAIN_DO(constant)                                               \
   item = constant;                                                       \
   if (item != 0u) {                                                      \
+    value = chain_begin(item, value);                                    \
     if ((item & 255u) == CHAIN_SAVE) {                                   \
       saved = value;                                                     \
     } else {                                                             \
