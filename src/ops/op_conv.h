@@ -2,6 +2,7 @@
 #ifndef OP_CONV_H
 #define OP_CONV_H
 
+#include "cpu/exact/om_conv.h"
 #include "ops/op_window.h"
 
 typedef struct om_conv_params {
@@ -27,5 +28,14 @@ bool om_conv_fit(const om_conv_params *params,
                  const om_tensor *x,
                  const om_tensor *w,
                  om_conv_shape *out_shape);
+
+/* For operators that are a Conv with other types: its attributes into om_conv_params; the check of
+ * its operands' shapes (types must be equal); and the pass that computes it. */
+om_status om_conv_resolve(om_ctx *ctx, const om_node *node, void *out_params);
+om_status om_conv_check(om_ctx *ctx,
+                        const om_conv_params *params,
+                        const om_tensor *x,
+                        const om_tensor *w);
+om_conv_pass om_conv_forward_pass(const om_conv_shape *shape);
 
 #endif

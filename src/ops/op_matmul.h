@@ -10,6 +10,14 @@ typedef struct om_gemm_params {
   bool is_a_transposed, is_b_transposed;
 } om_gemm_params;
 
+/* The shape of a MatMul's result, whatever the types; OM_E_INVALID_INPUT names operands that do not
+ * go together. */
+om_status om_matmul_shape(om_ctx *ctx,
+                          const om_tensor *a,
+                          const om_tensor *b,
+                          uint32_t *out_rank,
+                          int64_t out_dims[OM_MAX_RANK + 2]);
+
 /* The product of a MatMul with these operands' shapes, which infer has accepted. A batch that only
  * a has is folded into its rows. */
 void om_matmul_describe(const om_tensor *a, const om_tensor *b, om_matmul *out);

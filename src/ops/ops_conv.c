@@ -6,7 +6,6 @@
  */
 #include "ops/op_conv.h"
 
-#include "cpu/exact/om_conv.h"
 #include "ops/op_widen.h"
 
 extern const om_op om_ops_conv[];
@@ -25,7 +24,7 @@ static om_status resolve_common(om_ctx *ctx, const om_node *node, om_conv_params
   return OM_OK;
 }
 
-static om_status resolve_conv(om_ctx *ctx, const om_node *node, void *out_params) {
+om_status om_conv_resolve(om_ctx *ctx, const om_node *node, void *out_params) {
   return resolve_common(ctx, node, out_params);
 }
 
@@ -105,10 +104,10 @@ static om_status check_kernel(om_ctx *ctx, const om_conv_params *params, const o
   return OM_OK;
 }
 
-static om_status check_operands(om_ctx *ctx,
-                                const om_conv_params *params,
-                                const om_tensor *x,
-                                const om_tensor *w) {
+om_status om_conv_check(om_ctx *ctx,
+                        const om_conv_params *params,
+                        const om_tensor *x,
+                        const om_tensor *w) {
   char x_shape[OM_SHAPE_TEXT];
   char w_shape[OM_SHAPE_TEXT];
   OM_TRY(om_window_check(ctx, &params->window, x));
@@ -143,7 +142,7 @@ static om_status infer(om_ctx *ctx, const om_op_call *call) {
   const om_tensor *w = call->inputs[1];
   const om_tensor *bias = call->input_count > 2 ? call->inputs[2] : NULL;
   om_conv_shape shape;
-  OM_TRY(check_operands(ctx, params, x, w));
+  OM_TRY(om_conv_check(ctx, params, x, w));
   if (!om_conv_fit(params, x, w, &shape)) return om_window_fail(ctx, &shape.window);
   if (bias && (bias->rank != 1 || bias->dims[0] != shape.out_channels || bias->dtype != x->dtype)) {
     char text[OM_SHAPE_TEXT];
@@ -186,6 +185,10 @@ static om_conv_pass pass_of(const om_conv_shape *shape, const int64_t first[OM_W
   return pass;
 }
 
+om_conv_pass om_conv_forward_pass(const om_conv_shape *shape) {
+  return pass_of(shape, (const int64_t[OM_WINDOW_AXES]){0});
+}
+
 /* Where run's pieces of scratch lie, in elements of the computing type. */
 typedef struct layout {
   size_t elem_bytes;
@@ -213,7 +216,7 @@ static layout layout_of(const om_op_call *call, const om_conv_shape *shape) {
   l.repacked = at;
   if (shape->is_transposed) at = om_size_align(at + w_elems, 16);
   l.sums = at;
-  const om_conv_pass pass = pass_of(shape, (const int64_t[OM_WINDOW_AXES]){0});
+  const om_conv_pass pass = om_conv_forward_pass(shape);
   l.bytes = at * l.elem_bytes + om_conv_scratch_bytes(&pass, l.elem_bytes);
   return l;
 }
@@ -306,7 +309,7 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
     run_transposed(
         ctx, &shape, &o, scratch + l.repacked * l.elem_bytes, scratch + l.sums * l.elem_bytes);
   } else {
-    const om_conv_pass pass = pass_of(&shape, (const int64_t[OM_WINDOW_AXES]){0});
+    const om_conv_pass pass = om_conv_forward_pass(&shape);
     run_pass(ctx, &pass, &o, o.w, scratch + l.sums * l.elem_bytes);
   }
   if (l.is_wide) om_narrow(o.y, y);
@@ -329,7 +332,7 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
    .run = run}
 
 const om_op om_ops_conv[] = {
-    OM_CONV_ENTRY("Conv", resolve_conv),
+    OM_CONV_ENTRY("Conv", om_conv_resolve),
     OM_CONV_ENTRY("ConvTranspose", resolve_transposed),
     {.type = NULL},
 };

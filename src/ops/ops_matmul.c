@@ -142,21 +142,31 @@ static om_tensor batch_of(const om_tensor *x) {
   return batch;
 }
 
-static om_status matmul_infer(om_ctx *ctx, const om_op_call *call) {
-  const om_tensor *a = call->inputs[0];
-  const om_tensor *b = call->inputs[1];
-  int64_t dims[OM_MAX_RANK + 2] = {0};
-  uint32_t rank = 0;
-  if (a->rank == 0 || b->rank == 0 || a->dtype != b->dtype ||
+om_status om_matmul_shape(om_ctx *ctx,
+                          const om_tensor *a,
+                          const om_tensor *b,
+                          uint32_t *out_rank,
+                          int64_t out_dims[OM_MAX_RANK + 2]) {
+  if (a->rank == 0 || b->rank == 0 ||
       a->dims[a->rank - 1] != b->dims[b->rank > 1 ? b->rank - 2 : 0]) {
     return product_fail(ctx, a, b);
   }
   om_tensor a_batch = batch_of(a);
   om_tensor b_batch = batch_of(b);
-  OM_TRY(om_rule_broadcast(ctx, &a_batch, &rank, dims));
-  OM_TRY(om_rule_broadcast(ctx, &b_batch, &rank, dims));
-  if (a->rank > 1) dims[rank++] = a->dims[a->rank - 2];
-  if (b->rank > 1) dims[rank++] = b->dims[b->rank - 1];
+  *out_rank = 0;
+  OM_TRY(om_rule_broadcast(ctx, &a_batch, out_rank, out_dims));
+  OM_TRY(om_rule_broadcast(ctx, &b_batch, out_rank, out_dims));
+  if (a->rank > 1) out_dims[(*out_rank)++] = a->dims[a->rank - 2];
+  if (b->rank > 1) out_dims[(*out_rank)++] = b->dims[b->rank - 1];
+  return OM_OK;
+}
+
+static om_status matmul_infer(om_ctx *ctx, const om_op_call *call) {
+  const om_tensor *a = call->inputs[0];
+  int64_t dims[OM_MAX_RANK + 2] = {0};
+  uint32_t rank = 0;
+  if (a->dtype != call->inputs[1]->dtype) return product_fail(ctx, a, call->inputs[1]);
+  OM_TRY(om_matmul_shape(ctx, a, call->inputs[1], &rank, dims));
   return om_rule_set(ctx, call, 0, a->dtype, rank, dims);
 }
 

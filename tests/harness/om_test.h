@@ -52,7 +52,7 @@
 #include "graph/om_graph.h"
 #include "harness/om_test_compare.h"
 
-enum { OM_CASE_INPUTS = 8, OM_CASE_OUTPUTS = 8 };
+enum { OM_CASE_INPUTS = 10, OM_CASE_OUTPUTS = 8 };
 
 typedef struct om_op_case {
   const char *name;

@@ -173,10 +173,6 @@ typedef struct om_cast_job {
   bool saturates;
 } om_cast_job;
 
-static const uint8_t *at(const void *data, om_dtype dtype, size_t index) {
-  return (const uint8_t *)data + index * om_dtype_bits(dtype) / 8;
-}
-
 /* `middle` holds the source's elements in the type `from`. */
 static void store_block(
     const om_cast_job *job, om_dtype from, const void *middle, size_t first, size_t count) {
@@ -189,7 +185,7 @@ static void store_block(
       _Alignas(16) double doubles[OM_CAST_BLOCK / 2];
       for (size_t base = 0; base < count; base += OM_CAST_BLOCK / 2) {
         size_t part = count - base < OM_CAST_BLOCK / 2 ? count - base : OM_CAST_BLOCK / 2;
-        direct[from][OM_DTYPE_F64](at(middle, from, base), doubles, part);
+        direct[from][OM_DTYPE_F64](om_cast_place(from, middle, base), doubles, part);
         for (size_t i = 0; i < part; ++i) floats[base + i] = om_f32_sticky(doubles[i]);
       }
     } else {
@@ -224,7 +220,7 @@ static void run_range(void *arg, size_t begin, size_t end) {
       load_block(job->from, job->in, first, count, block);
       store_block(job, middle, block, first, count);
     } else {
-      store_block(job, middle, at(job->in, middle, first), first, count);
+      store_block(job, middle, om_cast_place(middle, job->in, first), first, count);
     }
   }
 }
@@ -232,6 +228,16 @@ static void run_range(void *arg, size_t begin, size_t end) {
 static void copy_range(void *arg, size_t begin, size_t end) {
   const om_cast_job *job = arg;
   memcpy((uint8_t *)job->out + begin, (const uint8_t *)job->in + begin, end - begin);
+}
+
+void om_cast_elems(
+    om_dtype from, const void *in, om_dtype to, void *out, size_t count, bool saturates) {
+  om_cast_job job = {from, to, in, out, saturates};
+  if (from == to) {
+    memcpy(out, in, (count * om_dtype_bits(from) + 7) / 8);
+  } else {
+    run_range(&job, 0, count);
+  }
 }
 
 bool om_cast_is_there(om_dtype from, om_dtype to) {

@@ -1,4 +1,4 @@
-/* What a convolution's pass is, and its two element types.
+/* What a convolution's pass is, and its element types.
  *
  * The computation is in om_conv_pass.inc. Each result keeps its own order of terms; many results
  * are computed side by side, which changes nothing in any of them.
@@ -178,4 +178,10 @@ static void tile_at(const om_conv_pass *pass, size_t item, tile *out_tile) {
 
 #define REAL       double
 #define NAME(name) name##_f64
+#include "cpu/exact/om_conv_pass.inc"
+#undef REAL
+#undef NAME
+
+#define REAL       uint32_t
+#define NAME(name) name##_u32
 #include "cpu/exact/om_conv_pass.inc"

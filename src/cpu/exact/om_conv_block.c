@@ -64,15 +64,19 @@ void om_conv_block_f32(
   block_narrow(panel, w, stride, terms, rows, sums);
 }
 
-void om_conv_block_f64(
-    const double *panel, const double *w, int64_t stride, uint32_t terms, int rows, double *sums) {
-  for (int r = 0; r < rows; ++r) {
-    double *sum = sums + r * LANES;
-    for (int lane = 0; lane < LANES; ++lane) sum[lane] = 0;
-    for (uint32_t term = 0; term < terms; ++term) {
-      const double weight = w[r * stride + term];
-      for (int lane = 0; lane < LANES; ++lane)
-        sum[lane] += panel[term * LANES + (uint32_t)lane] * weight;
-    }
+#define OM_PLAIN_BLOCK(name, type)                                                              \
+  void name(                                                                                    \
+      const type *panel, const type *w, int64_t stride, uint32_t terms, int rows, type *sums) { \
+    for (int r = 0; r < rows; ++r) {                                                            \
+      type *sum = sums + r * LANES;                                                             \
+      for (int lane = 0; lane < LANES; ++lane) sum[lane] = 0;                                   \
+      for (uint32_t term = 0; term < terms; ++term) {                                           \
+        const type weight = w[r * stride + term];                                               \
+        const type *x = panel + term * LANES;                                                   \
+        for (int lane = 0; lane < LANES; ++lane) sum[lane] += x[lane] * weight;                 \
+      }                                                                                         \
+    }                                                                                           \
   }
-}
+
+OM_PLAIN_BLOCK(om_conv_block_f64, double)
+OM_PLAIN_BLOCK(om_conv_block_u32, uint32_t)

@@ -13,4 +13,11 @@ void om_conv_block_f32(
 void om_conv_block_f64(
     const double *panel, const double *w, int64_t stride, uint32_t terms, int rows, double *sums);
 
+void om_conv_block_u32(const uint32_t *panel,
+                       const uint32_t *w,
+                       int64_t stride,
+                       uint32_t terms,
+                       int rows,
+                       uint32_t *sums);
+
 #endif

@@ -1,0 +1,231 @@
+/* Elements go through blocks on the stack: widened, computed in float32 (or int32), narrowed. */
+#include "cpu/exact/om_quantize.h"
+
+#include "base/om_thread.h"
+#include "cpu/exact/om_cast.h"
+#include "cpu/exact/om_exact_math.h"
+#include "cpu/exact/om_small_float.h"
+
+enum {
+  OM_QUANTIZE_BLOCK = 48,    /* elements; even, for the 4-bit types; small frames */
+  OM_QUANTIZE_GRAIN = 12288, /* elements a piece; a multiple of the block */
+};
+
+static bool is_uniform(const om_quantize_place *p) {
+  return p->outer_step == 0 && p->axis_step == 0 && p->inner_step == 0;
+}
+
+/* Whether the type's elements are rounded to integers. */
+static bool is_whole(om_dtype dtype) {
+  return !om_is_small_float(dtype) && dtype != OM_DTYPE_F32;
+}
+
+static size_t scale_index(const om_quantize_place *p, size_t element) {
+  const size_t inner = element % p->inner_extent;
+  const size_t along = element / p->inner_extent % p->extent;
+  const size_t outer = element / p->inner_extent / p->extent;
+  return outer * p->outer_step + along / p->block * p->axis_step + inner * p->inner_step;
+}
+
+/* The scales of elements [first, first + count), and their zero points (of 4 bytes). */
+static void gather(const om_quantize_job *job, size_t first, size_t count, float *s, void *z) {
+  const bool all_same = is_uniform(&job->place);
+  for (size_t i = 0; i < count; ++i) {
+    const size_t at = all_same ? 0 : scale_index(&job->place, first + i);
+    s[i] = job->scales[at];
+    if (job->zeros) memcpy((char *)z + i * 4, (const char *)job->zeros + at * 4, 4);
+  }
+}
+
+static void quantize_block(const om_quantize_job *job, size_t first, size_t count) {
+  float x[OM_QUANTIZE_BLOCK];
+  float s[OM_QUANTIZE_BLOCK];
+  float z[OM_QUANTIZE_BLOCK];
+  const bool rounds = is_whole(job->out->dtype);
+  const om_dtype in = job->in->dtype;
+  const om_dtype out = job->out->dtype;
+  om_cast_elems(in, om_cast_place(in, job->in->data, first), OM_DTYPE_F32, x, count, true);
+  gather(job, first, count, s, z);
+  for (size_t i = 0; i < count; ++i) x[i] = om_div(x[i], s[i]);
+  for (size_t i = 0; rounds && i < count; ++i) x[i] = om_round(x[i]);
+  for (size_t i = 0; job->zeros && i < count; ++i) x[i] = x[i] + z[i];
+  uint8_t *target = (uint8_t *)job->out->data + first * om_dtype_bits(out) / 8;
+  om_cast_elems(OM_DTYPE_F32, x, out, target, count, job->saturates);
+}
+
+static void dequantize_block(const om_quantize_job *job, size_t first, size_t count) {
+  float x[OM_QUANTIZE_BLOCK];
+  float s[OM_QUANTIZE_BLOCK];
+  int32_t z[OM_QUANTIZE_BLOCK];
+  int32_t whole[OM_QUANTIZE_BLOCK];
+  const om_dtype in = job->in->dtype;
+  const om_dtype out = job->out->dtype;
+  const void *source = om_cast_place(in, job->in->data, first);
+  gather(job, first, count, s, z);
+  if (is_whole(in)) {
+    om_cast_elems(in, source, OM_DTYPE_I32, whole, count, true);
+    for (size_t i = 0; i < count; ++i) {
+      x[i] = (float)((int64_t)whole[i] - (job->zeros ? z[i] : 0));
+    }
+  } else {
+    om_cast_elems(in, source, OM_DTYPE_F32, x, count, true);
+    for (size_t i = 0; job->zeros && i < count; ++i) {
+      float zero;
+      memcpy(&zero, &z[i], sizeof zero);
+      x[i] = x[i] - zero;
+    }
+  }
+  for (size_t i = 0; i < count; ++i) x[i] = x[i] * s[i];
+  uint8_t *target = (uint8_t *)job->out->data + first * om_dtype_bits(out) / 8;
+  om_cast_elems(OM_DTYPE_F32, x, out, target, count, true);
+}
+
+static void quantize_range(void *arg, size_t begin, size_t end) {
+  for (size_t first = begin; first < end; first += OM_QUANTIZE_BLOCK) {
+    const size_t left = end - first;
+    quantize_block(arg, first, left < OM_QUANTIZE_BLOCK ? left : OM_QUANTIZE_BLOCK);
+  }
+}
+
+static void dequantize_range(void *arg, size_t begin, size_t end) {
+  for (size_t first = begin; first < end; first += OM_QUANTIZE_BLOCK) {
+    const size_t left = end - first;
+    dequantize_block(arg, first, left < OM_QUANTIZE_BLOCK ? left : OM_QUANTIZE_BLOCK);
+  }
+}
+
+void om_quantize_run(om_ctx *ctx, const om_quantize_job *job) {
+  om_quantize_job copy = *job;
+  om_parallel_for(ctx, om_tensor_elems(job->in), OM_QUANTIZE_GRAIN, quantize_range, &copy);
+}
+
+void om_dequantize_run(om_ctx *ctx, const om_quantize_job *job) {
+  om_quantize_job copy = *job;
+  om_parallel_for(ctx, om_tensor_elems(job->in), OM_QUANTIZE_GRAIN, dequantize_range, &copy);
+}
+
+/* ---- A tensor's own range ---- */
+
+void om_quantize_range(const float *values, size_t count, float *out_scale, float *out_zero) {
+  float least = 0.0f;
+  float largest = 0.0f;
+  for (size_t i = 0; i < count; ++i) {
+    least = om_min(least, values[i]);
+    largest = om_max(largest, values[i]);
+  }
+  *out_scale = om_div(largest - least, 255.0f);
+  if (*out_scale == 0.0f) *out_scale = 1.0f; /* all values are 0, or too small to tell */
+  *out_zero = om_round(om_min(om_max(om_div(-least, *out_scale), 0.0f), 255.0f));
+}
+
+/* ---- Around integer products ---- */
+
+typedef struct om_shift_job {
+  const om_tensor *values;
+  const om_tensor *zero;
+  om_dtype to;
+  void *out;
+  om_broadcast walk;
+} om_shift_job;
+
+/* Takes the zero points of a row of broadcast elements off. */
+static void shift_row(const om_shift_job *job, const om_broadcast_row *row) {
+  int32_t whole[OM_QUANTIZE_BLOCK];
+  float real[OM_QUANTIZE_BLOCK];
+  const bool advances = row->advances[0];
+  const om_dtype dtype = job->zero->dtype;
+  void *zeros = job->to == OM_DTYPE_I32 ? (void *)whole : (void *)real;
+  for (size_t begin = 0; begin < row->count; begin += OM_QUANTIZE_BLOCK) {
+    const size_t left = row->count - begin;
+    const size_t count = left < OM_QUANTIZE_BLOCK ? left : OM_QUANTIZE_BLOCK;
+    const size_t at = row->offsets[0] + (advances ? begin : 0);
+    const void *source = om_cast_place(dtype, job->zero->data, at);
+    om_cast_elems(dtype, source, job->to, zeros, advances ? count : 1, true);
+    if (job->to == OM_DTYPE_I32) {
+      int32_t *out = (int32_t *)job->out + row->first + begin;
+      for (size_t i = 0; i < count; ++i) out[i] -= whole[advances ? i : 0];
+    } else {
+      float *out = (float *)job->out + row->first + begin;
+      for (size_t i = 0; i < count; ++i) out[i] = out[i] - real[advances ? i : 0];
+    }
+  }
+}
+
+static void shift_range(void *arg, size_t begin, size_t end) {
+  const om_shift_job *job = arg;
+  const om_dtype from = job->values->dtype;
+  uint8_t *out = (uint8_t *)job->out + begin * 4;
+  const void *source = om_cast_place(from, job->values->data, begin);
+  om_cast_elems(from, source, job->to, out, end - begin, true);
+  for (size_t first = begin; job->zero && first < end;) {
+    const om_broadcast_row row = om_broadcast_row_at(&job->walk, first, end);
+    shift_row(job, &row);
+    first += row.count;
+  }
+}
+
+void om_quantize_shift(
+    om_ctx *ctx, const om_tensor *values, const om_tensor *zero, om_dtype to, void *out) {
+  om_shift_job job = {values, zero, to, out, {0}};
+  if (zero) om_broadcast_init(&job.walk, &zero, 1, values);
+  om_parallel_for(ctx, om_tensor_elems(values), OM_QUANTIZE_GRAIN, shift_range, &job);
+}
+
+typedef struct om_requantize_walk {
+  const om_requantize_job *job;
+  om_broadcast walk;
+} om_requantize_walk;
+
+static float requantized(const om_requantize_job *job, float sum, float a_scale, float b_scale) {
+  const float scale = a_scale * b_scale;
+  if (!job->is_quantized) return sum * scale;
+  const float value = sum * om_div(scale, job->scale);
+  return (is_whole(job->out->dtype) ? om_round(value) : value) + job->zero;
+}
+
+static void requantize_row(const om_requantize_job *job, const om_broadcast_row *row) {
+  float block[OM_QUANTIZE_BLOCK];
+  float bias[OM_QUANTIZE_BLOCK];
+  const om_dtype out = job->out->dtype;
+  for (size_t begin = 0; begin < row->count; begin += OM_QUANTIZE_BLOCK) {
+    const size_t left = row->count - begin;
+    const size_t count = left < OM_QUANTIZE_BLOCK ? left : OM_QUANTIZE_BLOCK;
+    const size_t first = row->first + begin;
+    om_cast_elems(job->sums->dtype,
+                  om_cast_place(job->sums->dtype, job->sums->data, first),
+                  OM_DTYPE_F32,
+                  block,
+                  count,
+                  true);
+    for (size_t i = 0; i < count; ++i) {
+      const size_t a = row->offsets[0] + (row->advances[0] ? begin + i : 0);
+      const size_t b = row->offsets[1] + (row->advances[1] ? begin + i : 0);
+      block[i] = requantized(job, block[i], job->a_scale[a], job->b_scale[b]);
+    }
+    if (job->bias) {
+      const om_dtype dtype = job->bias->dtype;
+      const size_t at = row->offsets[2] + (row->advances[2] ? begin : 0);
+      const void *source = om_cast_place(dtype, job->bias->data, at);
+      om_cast_elems(dtype, source, OM_DTYPE_F32, bias, row->advances[2] ? count : 1, true);
+      for (size_t i = 0; i < count; ++i) block[i] = block[i] + bias[row->advances[2] ? i : 0];
+    }
+    uint8_t *target = (uint8_t *)job->out->data + first * om_dtype_bits(out) / 8;
+    om_cast_elems(OM_DTYPE_F32, block, out, target, count, true);
+  }
+}
+
+static void requantize_range(void *arg, size_t begin, size_t end) {
+  const om_requantize_walk *w = arg;
+  for (size_t first = begin; first < end;) {
+    const om_broadcast_row row = om_broadcast_row_at(&w->walk, first, end);
+    requantize_row(w->job, &row);
+    first += row.count;
+  }
+}
+
+void om_requantize_run(om_ctx *ctx, const om_requantize_job *job) {
+  const om_tensor *operands[3] = {&job->a_shape, &job->b_shape, job->bias};
+  om_requantize_walk w = {job, {0}};
+  om_broadcast_init(&w.walk, operands, job->bias ? 3 : 2, job->out);
+  om_parallel_for(ctx, om_tensor_elems(job->out), OM_QUANTIZE_GRAIN, requantize_range, &w);
+}

@@ -1,0 +1,440 @@
+/* Matrix products of quantized operands: MatMulInteger, QLinearMatMul, and the contributed QGemm,
+ * MatMulIntegerToFloat and DynamicQuantizeMatMul.
+ *
+ * The operands without their zero points are int32 (of 8-bit floats: float32), so are the sums. A
+ * list of zero points or scales belongs to the rows of a and to the columns of b.
+ *
+ *     scratch: [a] [b] [b turned] [sums] [a's scales] [b's scales], 4 bytes an element
+ */
+#include <inttypes.h>
+
+#include "cpu/exact/om_cast.h"
+#include "ops/op_matmul.h"
+#include "ops/op_quantize.h"
+
+typedef struct om_qmatmul_params {
+  om_gemm_params gemm;                            /* of QGemm; else as its defaults */
+  uint8_t a, a_scale, a_zero, b, b_scale, b_zero; /* inputs; UINT8_MAX: the operator has none */
+  uint8_t y_scale, y_zero, bias;
+  bool is_gemm;
+  bool quantizes_a; /* a is float32, and gets scale and zero point of its own range */
+} om_qmatmul_params;
+
+enum { NONE = UINT8_MAX };
+
+static const om_tensor *operand(const om_op_call *call, uint8_t index) {
+  return index == NONE ? NULL : om_rule_input(call, index);
+}
+
+/* ---- What the operators' inputs are ---- */
+
+static om_status resolve_integer(om_ctx *ctx, const om_node *node, void *params) {
+  (void)ctx;
+  (void)node;
+  *(om_qmatmul_params *)params = (om_qmatmul_params){.gemm = {.alpha = 1.0f},
+                                                     .b = 1,
+                                                     .a_zero = 2,
+                                                     .b_zero = 3,
+                                                     .a_scale = NONE,
+                                                     .b_scale = NONE,
+                                                     .y_scale = NONE,
+                                                     .y_zero = NONE,
+                                                     .bias = NONE};
+  return OM_OK;
+}
+
+static om_status resolve_linear(om_ctx *ctx, const om_node *node, void *params) {
+  (void)ctx;
+  (void)node;
+  *(om_qmatmul_params *)params = (om_qmatmul_params){.gemm = {.alpha = 1.0f},
+                                                     .a_scale = 1,
+                                                     .a_zero = 2,
+                                                     .b = 3,
+                                                     .b_scale = 4,
+                                                     .b_zero = 5,
+                                                     .y_scale = 6,
+                                                     .y_zero = 7,
+                                                     .bias = NONE};
+  return OM_OK;
+}
+
+static om_status resolve_to_float(om_ctx *ctx, const om_node *node, void *params) {
+  (void)ctx;
+  (void)node;
+  *(om_qmatmul_params *)params = (om_qmatmul_params){.gemm = {.alpha = 1.0f},
+                                                     .b = 1,
+                                                     .a_scale = 2,
+                                                     .b_scale = 3,
+                                                     .a_zero = 4,
+                                                     .b_zero = 5,
+                                                     .bias = 6,
+                                                     .y_scale = NONE,
+                                                     .y_zero = NONE};
+  return OM_OK;
+}
+
+static om_status resolve_dynamic(om_ctx *ctx, const om_node *node, void *params) {
+  (void)ctx;
+  (void)node;
+  *(om_qmatmul_params *)params = (om_qmatmul_params){.gemm = {.alpha = 1.0f},
+                                                     .quantizes_a = true,
+                                                     .b = 1,
+                                                     .b_scale = 2,
+                                                     .b_zero = 3,
+                                                     .bias = 4,
+                                                     .a_scale = NONE,
+                                                     .a_zero = NONE,
+                                                     .y_scale = NONE,
+                                                     .y_zero = NONE};
+  return OM_OK;
+}
+
+static om_status resolve_gemm(om_ctx *ctx, const om_node *node, void *params) {
+  om_qmatmul_params *p = params;
+  int64_t turns_a = 0;
+  int64_t turns_b = 0;
+  *p = (om_qmatmul_params){.is_gemm = true,
+                           .a_scale = 1,
+                           .a_zero = 2,
+                           .b = 3,
+                           .b_scale = 4,
+                           .b_zero = 5,
+                           .bias = 6,
+                           .y_scale = 7,
+                           .y_zero = 8};
+  OM_TRY(om_node_attr_float(ctx, node, "alpha", 1.0f, &p->gemm.alpha));
+  OM_TRY(om_node_attr_int(ctx, node, "transA", 0, &turns_a));
+  OM_TRY(om_node_attr_int(ctx, node, "transB", 0, &turns_b));
+  p->gemm.is_a_transposed = turns_a != 0;
+  p->gemm.is_b_transposed = turns_b != 0;
+  return OM_OK;
+}
+
+/* ---- Shapes ---- */
+
+static om_status fail_parameter(om_ctx *ctx, uint8_t index, const om_tensor *t) {
+  char text[OM_SHAPE_TEXT];
+  return OM_FAIL(ctx,
+                 OM_E_INVALID_INPUT,
+                 "Input %" PRIu8 " has shape %s, which does not go with its matrix.",
+                 index,
+                 om_shape_text(text, sizeof text, t->rank, t->dims));
+}
+
+/* A zero point or scale as it broadcasts to its matrix, where that has `rows` in front of its last
+ * axis. A list belongs to a's rows, to b's columns (the last axis, as it is). */
+static om_tensor as_parameter(const om_tensor *t, const om_tensor *matrix, bool is_of_rows) {
+  om_tensor p = *t;
+  if (om_tensor_elems(t) == 1) {
+    p.rank = 0;
+  } else if (is_of_rows && t->rank == 1 && matrix->rank > 1) {
+    p.rank = 2;
+    p.dims[1] = 1;
+  }
+  return p;
+}
+
+static om_status check_parameter(om_ctx *ctx, const om_op_call *call, uint8_t index, bool is_of_a) {
+  const om_qmatmul_params *p = call->params;
+  const om_tensor *matrix = call->inputs[is_of_a ? p->a : p->b];
+  const om_tensor *t = operand(call, index);
+  if (!t) return OM_OK;
+  const om_tensor own = as_parameter(t, matrix, is_of_a);
+  bool fits = own.rank <= matrix->rank;
+  /* A vector has neither rows nor columns in the result. */
+  if (call->inputs[p->a]->rank == 1 || call->inputs[p->b]->rank == 1) fits = own.rank == 0;
+  for (uint32_t d = 0; fits && d < own.rank; ++d) {
+    const uint32_t axis = matrix->rank - own.rank + d;
+    const bool is_depth = axis + (is_of_a ? 1 : 2) == matrix->rank;
+    fits = own.dims[d] == 1 || (own.dims[d] == matrix->dims[axis] && !is_depth);
+  }
+  return fits ? OM_OK : fail_parameter(ctx, index, t);
+}
+
+static om_status check_parameters(om_ctx *ctx, const om_op_call *call) {
+  const om_qmatmul_params *p = call->params;
+  const om_tensor *a = call->inputs[p->a];
+  const om_tensor *b = call->inputs[p->b];
+  const bool is_float = (OM_DT(a->dtype) & OM_DT_FLOAT8) != 0;
+  OM_TRY(om_quantize_check_type(ctx, call, p->b, is_float ? OM_DT_FLOAT8 : OM_DT_BYTE_INT));
+  if (p->a_zero != NONE) OM_TRY(om_quantize_check_type(ctx, call, p->a_zero, OM_DT(a->dtype)));
+  OM_TRY(om_quantize_check_type(ctx, call, p->b_zero, OM_DT(b->dtype)));
+  if (p->a_scale != NONE) OM_TRY(om_quantize_check_type(ctx, call, p->a_scale, OM_DT_NARROW_FLOAT));
+  if (p->b_scale != NONE) OM_TRY(om_quantize_check_type(ctx, call, p->b_scale, OM_DT_NARROW_FLOAT));
+  if (p->is_gemm) {
+    OM_TRY(om_quantize_check_single(ctx, call, p->a_scale));
+    OM_TRY(om_quantize_check_single(ctx, call, p->a_zero));
+    const int64_t cols = b->dims[p->gemm.is_b_transposed ? 0 : 1];
+    OM_TRY(om_quantize_check_list(ctx, call, p->b_scale, cols));
+    OM_TRY(om_quantize_check_list(ctx, call, p->b_zero, cols));
+  } else {
+    OM_TRY(check_parameter(ctx, call, p->a_scale, true));
+    OM_TRY(check_parameter(ctx, call, p->a_zero, true));
+    OM_TRY(check_parameter(ctx, call, p->b_scale, false));
+    OM_TRY(check_parameter(ctx, call, p->b_zero, false));
+  }
+  if (p->y_scale == NONE) return OM_OK;
+  OM_TRY(om_quantize_check_type(ctx, call, p->y_scale, OM_DT_NARROW_FLOAT));
+  OM_TRY(om_quantize_check_type(ctx, call, p->y_zero, OM_DT_BYTE_INT | OM_DT_FLOAT8));
+  OM_TRY(om_quantize_check_single(ctx, call, p->y_scale));
+  return om_quantize_check_single(ctx, call, p->y_zero);
+}
+
+static om_status shape_of(om_ctx *ctx,
+                          const om_op_call *call,
+                          uint32_t *out_rank,
+                          int64_t out_dims[OM_MAX_RANK + 2]) {
+  const om_qmatmul_params *p = call->params;
+  const om_tensor *a = call->inputs[p->a];
+  const om_tensor *b = call->inputs[p->b];
+  om_matmul m;
+  if (!p->is_gemm) return om_matmul_shape(ctx, a, b, out_rank, out_dims);
+  if (a->rank != 2 || b->rank != 2 ||
+      a->dims[p->gemm.is_a_transposed ? 0 : 1] != b->dims[p->gemm.is_b_transposed ? 1 : 0]) {
+    return OM_FAIL(ctx,
+                   OM_E_INVALID_INPUT,
+                   "Matrices of rank %" PRIu32 " and %" PRIu32 " do not multiply so.",
+                   a->rank,
+                   b->rank);
+  }
+  om_gemm_describe(&p->gemm, a, b, &m);
+  *out_rank = 2;
+  out_dims[0] = (int64_t)m.rows;
+  out_dims[1] = (int64_t)m.cols;
+  return OM_OK;
+}
+
+static om_status check_bias(om_ctx *ctx, const om_op_call *call, uint32_t rank, const int64_t *y) {
+  const om_qmatmul_params *p = call->params;
+  const om_tensor *bias = operand(call, p->bias);
+  if (!bias) return OM_OK;
+  OM_TRY(om_quantize_check_type(
+      ctx, call, p->bias, p->is_gemm ? OM_DT(OM_DTYPE_I32) : OM_DT_NARROW_FLOAT));
+  bool fits = bias->rank <= rank;
+  for (uint32_t d = 0; fits && d < bias->rank; ++d) {
+    fits = bias->dims[d] == 1 || bias->dims[d] == y[rank - bias->rank + d];
+  }
+  return fits ? OM_OK : fail_parameter(ctx, p->bias, bias);
+}
+
+static om_status infer(om_ctx *ctx, const om_op_call *call) {
+  const om_qmatmul_params *p = call->params;
+  const om_tensor *y_zero = operand(call, p->y_zero);
+  const om_tensor *y_scale = operand(call, p->y_scale);
+  int64_t dims[OM_MAX_RANK + 2] = {0};
+  uint32_t rank = 0;
+  om_dtype dtype = OM_DTYPE_F32;
+  OM_TRY(shape_of(ctx, call, &rank, dims));
+  OM_TRY(check_parameters(ctx, call));
+  OM_TRY(check_bias(ctx, call, rank, dims));
+  if (p->a_scale == NONE && !p->quantizes_a) dtype = OM_DTYPE_I32;
+  if (y_zero && y_scale) dtype = y_zero->dtype;
+  if (p->is_gemm && y_scale && !y_zero) dtype = call->inputs[p->a]->dtype;
+  return om_rule_set(ctx, call, 0, dtype, rank, dims);
+}
+
+/* ---- Running ---- */
+
+typedef struct om_qmatmul_places { /* in elements of 4 bytes */
+  size_t a, b, turned, sums, a_scale, b_scale;
+  size_t elems;
+} om_qmatmul_places;
+
+static size_t take(om_qmatmul_places *places, size_t elems) {
+  const size_t at = places->elems;
+  places->elems += om_size_align(elems, 16);
+  return at;
+}
+
+static om_qmatmul_places places_of(const om_op_call *call) {
+  const om_qmatmul_params *p = call->params;
+  const om_tensor *a_scale = operand(call, p->a_scale);
+  const om_tensor *b_scale = operand(call, p->b_scale);
+  om_qmatmul_places places = {.elems = 0};
+  places.a = take(&places, om_tensor_elems(call->inputs[p->a]));
+  places.b = take(&places, om_tensor_elems(call->inputs[p->b]));
+  places.turned = take(&places, p->gemm.is_b_transposed ? om_tensor_elems(call->inputs[p->b]) : 0);
+  places.sums = take(&places, om_tensor_elems(call->outputs[0]));
+  places.a_scale = take(&places, a_scale ? om_tensor_elems(a_scale) : 1);
+  places.b_scale = take(&places, b_scale ? om_tensor_elems(b_scale) : 1);
+  return places;
+}
+
+static size_t scratch_bytes(const om_op_call *call) {
+  return places_of(call).elems * sizeof(int32_t);
+}
+
+/* a without its zero point; where it is a float its own range is found first. */
+static void shift_a(om_ctx *ctx, const om_op_call *call, om_dtype to, void *out, float *out_scale) {
+  const om_qmatmul_params *p = call->params;
+  const om_tensor *a = call->inputs[p->a];
+  const om_tensor *given = operand(call, p->a_zero);
+  if (!p->quantizes_a) {
+    om_tensor zero;
+    if (given) zero = p->is_gemm ? om_quantize_along(given, 0, 0) : as_parameter(given, a, true);
+    om_quantize_shift(ctx, a, given ? &zero : NULL, to, out);
+    return;
+  }
+  /* The bytes lie at the end of their int32 form, which is then filled from the front. */
+  const size_t count = om_tensor_elems(a);
+  float zero = 0.0f;
+  om_quantize_range(a->data, count, out_scale, &zero);
+  om_tensor bytes = *a;
+  bytes.dtype = OM_DTYPE_U8;
+  bytes.data = (uint8_t *)out + count * 3;
+  const om_quantize_job job = {.in = a,
+                               .out = &bytes,
+                               .place = {.extent = 1, .inner_extent = 1, .block = 1},
+                               .scales = out_scale,
+                               .zeros = &zero};
+  om_quantize_run(ctx, &job);
+  for (size_t i = 0; i < count; ++i) {
+    ((int32_t *)out)[i] = (int32_t)((const uint8_t *)bytes.data)[i] - (int32_t)zero;
+  }
+}
+
+static void shift_b(om_ctx *ctx, const om_op_call *call, om_dtype to, void *out) {
+  const om_qmatmul_params *p = call->params;
+  const om_tensor *b = call->inputs[p->b];
+  const om_tensor *given = operand(call, p->b_zero);
+  om_tensor zero;
+  if (given && p->is_gemm) zero = om_quantize_along(given, 2, p->gemm.is_b_transposed ? 0 : 1);
+  if (given && !p->is_gemm) zero = as_parameter(given, b, false);
+  om_quantize_shift(ctx, b, given ? &zero : NULL, to, out);
+}
+
+/* Not inlined, as multiply: their descriptions are large. */
+__attribute__((noinline)) static void turn(om_ctx *ctx,
+                                           const om_matmul *m,
+                                           const int32_t *from,
+                                           int32_t *to) {
+  const om_strided copy = {
+      .rank = 2,
+      .extents = {(int64_t)m->depth, (int64_t)m->cols},
+      .source_strides = {1, (int64_t)m->depth},
+      .target_strides = {(int64_t)m->cols, 1},
+  };
+  om_strided_copy(ctx, &copy, sizeof *to, from, to);
+}
+
+__attribute__((noinline)) static void multiply(
+    om_ctx *ctx, const om_op_call *call, om_dtype to, int32_t *scratch, void *y) {
+  const om_qmatmul_params *p = call->params;
+  const om_qmatmul_places at = places_of(call);
+  om_matmul m;
+  const void *b = scratch + at.b;
+  if (p->is_gemm) {
+    om_gemm_describe(&p->gemm, call->inputs[p->a], call->inputs[p->b], &m);
+  } else {
+    om_matmul_describe(call->inputs[p->a], call->inputs[p->b], &m);
+  }
+  if (p->gemm.is_b_transposed) {
+    turn(ctx, &m, b, scratch + at.turned);
+    b = scratch + at.turned;
+  }
+  if (to == OM_DTYPE_F32) {
+    om_matmul_f32(ctx, &m, (const float *)(scratch + at.a), b, y);
+  } else {
+    om_matmul_u32(ctx, &m, (const uint32_t *)(scratch + at.a), b, y);
+  }
+}
+
+/* QGemm's C joins the sums. */
+static void add_bias(const om_op_call *call, int32_t *sums) {
+  const om_qmatmul_params *p = call->params;
+  const om_tensor *bias = operand(call, p->bias);
+  const om_tensor *y = call->outputs[0];
+  if (!bias) return;
+  const om_tensor *const operands[1] = {bias};
+  om_broadcast walk;
+  om_broadcast_init(&walk, operands, 1, y);
+  for (size_t first = 0; first < walk.count;) {
+    const om_broadcast_row row = om_broadcast_row_at(&walk, first, walk.count);
+    const int32_t *from = (const int32_t *)bias->data + row.offsets[0];
+    for (size_t i = 0; i < row.count; ++i) {
+      const uint32_t sum = (uint32_t)sums[first + i] + (uint32_t)from[row.advances[0] ? i : 0];
+      sums[first + i] = (int32_t)sum;
+    }
+    first += row.count;
+  }
+}
+
+/* The scales as float32, and how they broadcast to the result. */
+static om_tensor load_scale(const om_op_call *call, bool is_a, float own, float *target) {
+  const om_qmatmul_params *p = call->params;
+  const om_tensor *given = operand(call, is_a ? p->a_scale : p->b_scale);
+  om_tensor shape = {.dtype = OM_DTYPE_F32};
+  if (!given) {
+    *target = own;
+    return shape;
+  }
+  om_cast_elems(given->dtype, given->data, OM_DTYPE_F32, target, om_tensor_elems(given), true);
+  shape = p->is_gemm ? om_quantize_along(given, 2, 1)
+                     : as_parameter(given, call->inputs[is_a ? p->a : p->b], is_a);
+  shape.dtype = OM_DTYPE_F32;
+  shape.data = NULL;
+  return shape;
+}
+
+static void requantize(om_ctx *ctx, const om_op_call *call, const om_tensor *sums, float own) {
+  const om_qmatmul_params *p = call->params;
+  const om_qmatmul_places at = places_of(call);
+  float *scratch = call->scratch;
+  const om_requantize_job job = {
+      .sums = sums,
+      .a_scale = scratch + at.a_scale,
+      .b_scale = scratch + at.b_scale,
+      .a_shape = load_scale(call, true, own, scratch + at.a_scale),
+      .b_shape = load_scale(call, false, 1.0f, scratch + at.b_scale),
+      .is_quantized = operand(call, p->y_scale) != NULL,
+      .scale = om_quantize_single(operand(call, p->y_scale), 1.0f),
+      .zero = om_quantize_single(operand(call, p->y_zero), 0.0f),
+      .bias = p->is_gemm ? NULL : operand(call, p->bias),
+      .out = call->outputs[0],
+  };
+  if (p->gemm.alpha != 1.0f) scratch[at.a_scale] = scratch[at.a_scale] * p->gemm.alpha;
+  om_requantize_run(ctx, &job);
+}
+
+static om_status run(om_ctx *ctx, const om_op_call *call) {
+  const om_qmatmul_params *p = call->params;
+  const om_qmatmul_places at = places_of(call);
+  const bool is_float = (OM_DT(call->inputs[p->a]->dtype) & OM_DT_FLOAT8) != 0;
+  const om_dtype to = is_float ? OM_DTYPE_F32 : OM_DTYPE_I32;
+  const bool is_whole = p->a_scale == NONE && !p->quantizes_a;
+  int32_t *scratch = call->scratch;
+  om_tensor sums = *call->outputs[0];
+  float own = 1.0f;
+  if (om_tensor_elems(&sums) == 0) return OM_OK;
+  sums.dtype = to;
+  if (!is_whole) sums.data = scratch + at.sums;
+  shift_a(ctx, call, to, scratch + at.a, &own);
+  shift_b(ctx, call, to, scratch + at.b);
+  multiply(ctx, call, to, scratch, sums.data);
+  if (p->is_gemm) add_bias(call, sums.data);
+  if (!is_whole) requantize(ctx, call, &sums, own);
+  return OM_OK;
+}
+
+#define OM_QMATMUL_ENTRY(domain_name, name, first, least, most, types, resolve_fn) \
+  {.domain = domain_name,                                                          \
+   .type = name,                                                                   \
+   .first_opset = first,                                                           \
+   OM_RULE_COUNTS(least, most, 1, 1),                                              \
+   .dtypes = types,                                                                \
+   .params_bytes = sizeof(om_qmatmul_params),                                      \
+   .resolve = resolve_fn,                                                          \
+   .infer = infer,                                                                 \
+   .scratch_bytes = scratch_bytes,                                                 \
+   .run = run}
+
+const om_op om_ops_quantized_matmul[] = {
+    OM_QMATMUL_ENTRY("", "MatMulInteger", 10, 2, 4, OM_DT_BYTE_INT, resolve_integer),
+    OM_QMATMUL_ENTRY("", "QLinearMatMul", 10, 8, 8, OM_DT_BYTE_INT | OM_DT_FLOAT8, resolve_linear),
+    OM_QMATMUL_ENTRY("com.microsoft", "QGemm", 1, 6, 9, OM_DT_BYTE_INT, resolve_gemm),
+    OM_QMATMUL_ENTRY(
+        "com.microsoft", "MatMulIntegerToFloat", 1, 4, 7, OM_DT_BYTE_INT, resolve_to_float),
+    OM_QMATMUL_ENTRY(
+        "com.microsoft", "DynamicQuantizeMatMul", 1, 3, 5, OM_DT(OM_DTYPE_F32), resolve_dynamic),
+    {.type = NULL},
+};
