@@ -381,9 +381,12 @@ typedef struct om_node_diagnostics {
   const char *op_type;
   const char *domain;
   om_place place;
-  int32_t region;     /* OM_NO_REGION unless on the device */
-  bool is_fused;      /* on the device, in the pass of the node before it */
-  const char *reason; /* why it is there; never NULL */
+  int32_t region;                  /* OM_NO_REGION unless on the device */
+  bool is_fused;                   /* on the device, in the pass of the node before it */
+  const char *reason;              /* why it is there; never NULL */
+  const char *const *output_names; /* what it makes, if it runs at all: most are names of the model
+                                      and may be extra_outputs; "" where an output is absent */
+  size_t output_count;             /* 0: folded */
 } om_node_diagnostics;
 
 typedef struct om_region_diagnostics {

@@ -127,6 +127,15 @@ void om_graph_deinit(om_ctx *ctx, om_graph *graph);
  * with the source, which must live longer. */
 om_status om_graph_copy(om_ctx *ctx, const om_graph *source, om_graph *out_graph);
 
+/* A copy of the part of a finished graph that makes `output` from the values that are given
+ * (is_given: by value; the graph's own inputs must be among them). Its inputs are those of them
+ * that it reads, under their names. It borrows as a copy does, and is not finished yet. */
+om_status om_graph_extract(om_ctx *ctx,
+                           const om_graph *source,
+                           const bool *is_given,
+                           om_value_id output,
+                           om_graph *out_graph);
+
 /* Appends; the pointers inside *value and *node must live in the graph's pool or longer. */
 om_status om_graph_add_value(om_ctx *ctx,
                              om_graph *graph,

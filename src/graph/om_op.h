@@ -49,7 +49,10 @@ typedef struct om_op {
   int32_t last_opset;             /* 0: up to the newest */
   uint8_t min_inputs, max_inputs; /* UINT8_MAX: any number */
   uint8_t min_outputs, max_outputs;
-  om_dtype_set dtypes; /* of input 0 (for the operators without inputs: 0) */
+  om_dtype_set dtypes; /* of input 0 (for the operators without inputs: 0); float64 is among them
+                          wherever float32 is, ONNX or not: om_graph_to_float64 */
+  uint32_t
+      float32_inputs; /* bit i: input i is float32 whatever the others are: a Resize's scales */
   size_t params_bytes;
   bool is_random;         /* never folded, never merged */
   bool reads_shapes_only; /* run looks at its inputs' types and shapes, never at their

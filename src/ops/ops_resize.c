@@ -383,27 +383,28 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
   (OM_DT_NUMBER | OM_DT(OM_DTYPE_BOOL) | OM_DT(OM_DTYPE_STRING) | OM_DT(OM_DTYPE_C64) | \
    OM_DT(OM_DTYPE_C128))
 
-#define OM_RESIZE_ENTRY(name, first, last, least, most) \
-  {.domain = "",                                        \
-   .type = name,                                        \
-   .first_opset = first,                                \
-   .last_opset = last,                                  \
-   .min_inputs = least,                                 \
-   .max_inputs = most,                                  \
-   .min_outputs = 1,                                    \
-   .max_outputs = 1,                                    \
-   .dtypes = OM_RESIZE_TYPES,                           \
-   .params_bytes = sizeof(om_resize_params),            \
-   .resolve = om_resize_resolve,                        \
-   .infer = infer,                                      \
-   .scratch_bytes = scratch_bytes,                      \
+#define OM_RESIZE_ENTRY(name, first, last, least, most, scales) \
+  {.domain = "",                                                \
+   .type = name,                                                \
+   .first_opset = first,                                        \
+   .last_opset = last,                                          \
+   .min_inputs = least,                                         \
+   .max_inputs = most,                                          \
+   .min_outputs = 1,                                            \
+   .max_outputs = 1,                                            \
+   .dtypes = OM_RESIZE_TYPES,                                   \
+   .float32_inputs = (scales),                                  \
+   .params_bytes = sizeof(om_resize_params),                    \
+   .resolve = om_resize_resolve,                                \
+   .infer = infer,                                              \
+   .scratch_bytes = scratch_bytes,                              \
    .run = run}
 
 extern const om_op om_ops_resize[];
 const om_op om_ops_resize[] = {
-    OM_RESIZE_ENTRY("Resize", 10, 10, 2, 2),
-    OM_RESIZE_ENTRY("Resize", 11, 0, 1, 4),
-    OM_RESIZE_ENTRY("Upsample", 7, 8, 1, 1),
-    OM_RESIZE_ENTRY("Upsample", 9, 9, 2, 2),
+    OM_RESIZE_ENTRY("Resize", 10, 10, 2, 2, 1u << 1),
+    OM_RESIZE_ENTRY("Resize", 11, 0, 1, 4, 1u << 2),
+    OM_RESIZE_ENTRY("Upsample", 7, 8, 1, 1, 0),
+    OM_RESIZE_ENTRY("Upsample", 9, 9, 2, 2, 1u << 1),
     {.type = NULL},
 };

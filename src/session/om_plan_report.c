@@ -16,8 +16,24 @@ static void add_gone(listing *list, const om_node *node, const char *reason) {
                                                      .reason = reason};
 }
 
-static void add_step(listing *list, const om_step *step) {
+static om_status name_outputs(om_ctx *ctx,
+                              om_plan *plan,
+                              const om_node *node,
+                              const char *const **out_names) {
+  const char **names = OM_POOL_NEW(ctx, &plan->pool, const char *, node->output_count);
+  if (!names) return OM_E_OUT_OF_MEMORY;
+  for (uint32_t i = 0; i < node->output_count; ++i) {
+    const om_value_id id = node->outputs[i];
+    names[i] = id == OM_NO_VALUE ? "" : plan->source.graph->values[id].name;
+  }
+  *out_names = names;
+  return OM_OK;
+}
+
+static om_status add_step(om_ctx *ctx, om_plan *plan, listing *list, const om_step *step) {
   const om_node *node = step->call.node;
+  const char *const *names = NULL;
+  OM_TRY(name_outputs(ctx, plan, node, &names));
   const char *reason = step->is_fused ? "done in the pass of the step before it" : step->reason;
   list->nodes[list->count++] =
       (om_node_diagnostics){.name = node->name,
@@ -26,10 +42,13 @@ static void add_step(listing *list, const om_step *step) {
                             .place = step->is_accepted ? OM_PLACE_DEVICE : OM_PLACE_CPU,
                             .region = step->is_accepted ? (int32_t)step->region : OM_NO_REGION,
                             .is_fused = step->is_fused,
-                            .reason = reason};
+                            .reason = reason,
+                            .output_names = names,
+                            .output_count = node->output_count};
+  return OM_OK;
 }
 
-static void list_nodes(const om_plan *plan, listing *list) {
+static om_status list_nodes(om_ctx *ctx, om_plan *plan, listing *list) {
   const om_plan_source *source = &plan->source;
   for (size_t i = 0; i < source->note_count; ++i) {
     const om_node_note *note = &source->notes[i];
@@ -48,7 +67,10 @@ static void list_nodes(const om_plan *plan, listing *list) {
       add_gone(list, node, "left out: nothing reads its result for these shapes");
     }
   }
-  for (size_t i = 0; i < plan->step_count; ++i) add_step(list, &plan->steps[plan->order[i]]);
+  for (size_t i = 0; i < plan->step_count; ++i) {
+    OM_TRY(add_step(ctx, plan, list, &plan->steps[plan->order[i]]));
+  }
+  return OM_OK;
 }
 
 static uint64_t sum_bytes(const om_plan *plan, const uint32_t *values, size_t count) {
@@ -94,7 +116,7 @@ om_status om_plan_report(om_ctx *ctx, om_plan *plan) {
       OM_POOL_NEW(ctx, &plan->pool, om_region_diagnostics, plan->region_count);
   listing list = {.nodes = OM_POOL_NEW(ctx, &plan->pool, om_node_diagnostics, most)};
   if (!regions || !list.nodes) return OM_E_OUT_OF_MEMORY;
-  list_nodes(plan, &list);
+  OM_TRY(list_nodes(ctx, plan, &list));
   for (size_t i = 0; i < plan->region_count; ++i) {
     regions[i] = describe_region(plan, &plan->regions[i]);
   }

@@ -1,59 +1,16 @@
 /* onemodel compare: two executors on the same inputs.
  *
- * The error of a float tensor is max|a-b| / max|b|, b from the reference; NaN and infinity must
- * stand in the same places. Everything else must be equal. With --by-node every intermediate
- * value is an output of both sessions, which keeps operators from being fused or rewritten
- * across it: a difference that comes only from a fusion does not show there.
+ * With --by-node every intermediate value is an output of both sessions, which keeps operators
+ * from being fused or rewritten across it: a difference that comes only from a fusion does not
+ * show there. With --attribute (attribute.c) all executors are compared with float64 instead, at
+ * the values that each of them makes in an ordinary run.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "command.h"
-#include "values.h"
-
-typedef struct difference {
-  double scaled;         /* 0: equal or nothing to compare; INFINITY: not comparable */
-  size_t different_bits; /* elements whose bits differ */
-  size_t elems;
-} difference;
-
-static difference compare_tensors(const om_tensor *a, const om_tensor *b) {
-  difference d = {0, 0, om_tensor_elems(b)};
-  double worst = 0, largest = 0;
-  size_t bits = om_dtype_bits(b->dtype);
-  if (a->dtype != b->dtype || a->rank != b->rank ||
-      memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) != 0) {
-    return (difference){(double)INFINITY, d.elems, d.elems};
-  }
-  if (b->dtype == OM_DTYPE_STRING) {
-    for (size_t i = 0; i < d.elems; ++i) {
-      const om_string *x = (const om_string *)a->data + i, *y = (const om_string *)b->data + i;
-      d.different_bits += x->bytes != y->bytes || memcmp(x->data, y->data, x->bytes) != 0;
-    }
-    d.scaled = d.different_bits ? (double)INFINITY : 0;
-    return d;
-  }
-  for (size_t i = 0; bits >= 8 && i < d.elems; ++i) {
-    size_t n = bits / 8;
-    d.different_bits +=
-        memcmp((const char *)a->data + i * n, (const char *)b->data + i * n, n) != 0;
-  }
-  for (size_t i = 0; i < d.elems; ++i) {
-    double x = value_as_double(a, i), y = value_as_double(b, i);
-    bool is_finite = isfinite(x) && isfinite(y);
-    if (!is_finite && !(isnan(x) && isnan(y)) && x != y) worst = (double)INFINITY;
-    if (!is_finite) continue;
-    worst = fmax(worst, fabs(x - y));
-    largest = fmax(largest, fabs(y));
-  }
-  if (value_is_integer(b->dtype)) {
-    d.scaled = d.different_bits ? (double)INFINITY : 0;
-  } else {
-    d.scaled = worst == 0 ? 0 : largest == 0 ? (double)INFINITY : worst / largest;
-  }
-  return d;
-}
+#include "attribute.h"
+#include "difference.h"
 
 typedef struct comparison {
   om_named_tensor *tested, *reference;
@@ -151,28 +108,21 @@ static int report_differences(const options *o, const comparison *c) {
   return above ? EXIT_DIFFERENT : EXIT_DONE;
 }
 
-int command_compare(int argc, char **argv) {
-  options o;
+static int compare_two(const options *o, om_model *model, const tensors *inputs) {
   opened tested = {0}, reference = {0};
-  om_model *model = NULL;
-  tensors inputs = {0};
   comparison c = {0};
-  if (!options_parse(argc, argv, true, &o)) return EXIT_USAGE;
-  int code = open_model(&o, &model);
-  if (code != EXIT_DONE) return code;
-  const om_model_info *info = om_model_get_info(model);
-  code = make_inputs(&o, info, &inputs);
-  if (code == EXIT_DONE && !list_values(model, info, o.by_node, &c)) {
+  int code = EXIT_DONE;
+  if (!list_values(model, om_model_get_info(model), o->by_node, &c)) {
     code = report_problem(EXIT_FAILED, "There is no memory for the list of values.");
   }
   if (code == EXIT_DONE) {
-    code = run_session(&o, model, o.device, o.mode, &inputs, &c, c.tested, &tested);
+    code = run_session(o, model, o->device, o->mode, inputs, &c, c.tested, &tested);
   }
   if (code == EXIT_DONE) {
     code = run_session(
-        &o, model, o.reference_device, o.reference_mode, &inputs, &c, c.reference, &reference);
+        o, model, o->reference_device, o->reference_mode, inputs, &c, c.reference, &reference);
   }
-  if (code == EXIT_DONE) code = report_differences(&o, &c);
+  if (code == EXIT_DONE) code = report_differences(o, &c);
   close_session(&tested);
   close_session(&reference);
   free(c.names);
@@ -180,6 +130,28 @@ int command_compare(int argc, char **argv) {
   free(c.nodes);
   free(c.tested);
   free(c.reference);
+  return code;
+}
+
+static int attribute(const options *o, const om_model *model, const tensors *inputs) {
+  attribution found;
+  int code = attribute_errors(o, model, inputs, &found);
+  if (code == EXIT_DONE) code = report_attribution(o, &found);
+  free_attribution(&found);
+  return code;
+}
+
+int command_compare(int argc, char **argv) {
+  options o;
+  om_model *model = NULL;
+  tensors inputs = {0};
+  if (!options_parse(argc, argv, true, &o)) return EXIT_USAGE;
+  int code = open_model(&o, &model);
+  if (code != EXIT_DONE) return code;
+  code = make_inputs(&o, om_model_get_info(model), &inputs);
+  if (code == EXIT_DONE) {
+    code = o.attributes ? attribute(&o, model, &inputs) : compare_two(&o, model, &inputs);
+  }
   free_tensors(&inputs);
   om_model_destroy(model);
   return code;

@@ -42,7 +42,8 @@ typedef struct options {
   uint64_t seed;
   unsigned runs, warmup;
   double tolerance;
-  bool require_gpu, as_json, by_node, as_markdown, no_fusion, matrix_hardware, profiles;
+  bool require_gpu, as_json, as_markdown, no_fusion, matrix_hardware, profiles;
+  bool by_node, attributes, worst_first; /* of compare */
 } options;
 
 /* Fills *out from the arguments after the subcommand; on a mistake says so and returns false. */
@@ -52,9 +53,8 @@ bool options_parse(int argc, char **argv, bool needs_model, options *out);
 int report_error(const om_error *error);
 int report_problem(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* A model with a session on the device and in the mode the options name. */
+/* A session on the device and in the mode the options name. */
 typedef struct opened {
-  om_model *model;
   om_session *session;
   om_gpu_options gpu;
   om_session_options session_options;
@@ -64,7 +64,7 @@ typedef struct opened {
 /* Opens o->model; `device` and `mode` as in options. The session is made only if asked for. */
 int open_model(const options *o, om_model **out_model);
 int open_session(const options *o,
-                 om_model *model,
+                 const om_model *model,
                  const char *device,
                  const char *mode,
                  bool collect_timings,

@@ -21,7 +21,11 @@ static const struct {
     {"compare",
      command_compare,
      "MODEL [--by-node] [--tolerance T] [--reference-device D] [--reference-mode M]\n"
-     "            the device against the CPU's exact mode, or any two"},
+     "            the device against the CPU's exact mode, or any two\n"
+     "  onemodel compare MODEL --attribute [--worst] [--json]\n"
+     "            device fast, device exact and CPU exact against the graph in float64: each "
+     "step's\n"
+     "            scaled error so far, and what the step itself adds; --worst: most added first"},
     {"placement", command_placement, "MODEL [--json]        where each operator runs, and why"},
     {"ops", command_ops, "[--json | --markdown]      the operators of this build"},
 };

@@ -32,6 +32,8 @@ static const option table[] = {
     {"--profile", FLAG, FIELD(profiles)},
     {"--json", FLAG, FIELD(as_json)},
     {"--by-node", FLAG, FIELD(by_node)},
+    {"--attribute", FLAG, FIELD(attributes)},
+    {"--worst", FLAG, FIELD(worst_first)},
     {"--markdown", FLAG, FIELD(as_markdown)},
     {"--input", GIVEN_INPUT, 0},
     {"--shape", GIVEN_SHAPE, 0},

@@ -42,7 +42,7 @@ static void write_log(void *user, om_log_level level, const char *message) {
 }
 
 int open_session(const options *o,
-                 om_model *model,
+                 const om_model *model,
                  const char *device,
                  const char *mode,
                  bool collect_timings,
@@ -52,7 +52,6 @@ int open_session(const options *o,
   om_error error;
   size_t device_count = 0;
   memset(out, 0, sizeof *out);
-  out->model = model;
   out->gpu = (om_gpu_options)OM_GPU_OPTIONS_INIT;
   out->gpu.collect_timings = collect_timings;
   out->gpu.profile_steps = o->profiles;

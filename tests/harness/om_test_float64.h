@@ -1,0 +1,16 @@
+/* A model's result in double precision: the graph in float64 (rewrite/om_float64.h) on the CPU.
+ * Failures fail the running cmocka test. */
+#ifndef OM_TEST_FLOAT64_H
+#define OM_TEST_FLOAT64_H
+
+#include "onemodel/onemodel.h"
+
+/* The output of this name; inputs are the model's own, float32 ones are widened. The caller frees
+ * the doubles. */
+double *om_test_run_float64(const om_model *model,
+                            const om_named_tensor *inputs,
+                            size_t input_count,
+                            const char *output,
+                            size_t *out_elems);
+
+#endif
