@@ -117,6 +117,10 @@ typedef enum om_dtype {
   OM_DTYPE_I4 = 22,
   OM_DTYPE_F4E2M1 = 23,
   OM_DTYPE_COUNT = 24,
+
+  /* Values that are no tensors are written as lists of rank 1 whose elements are om_tensor: */
+  OM_DTYPE_SEQUENCE = 30, /* any number of tensors of one element type */
+  OM_DTYPE_OPTIONAL = 31, /* a tensor or a sequence, or nothing: 1 or 0 elements */
 } om_dtype;
 
 /* "float32", "int64", ... as numpy spells them. Static; "?" for a value outside the enum. */

@@ -142,6 +142,11 @@ static inline size_t om_size_align(size_t value, size_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
 
+/* True for sequences and optionals: their elements are om_tensor. */
+static inline bool om_dtype_is_nested(om_dtype dtype) {
+  return dtype == OM_DTYPE_SEQUENCE || dtype == OM_DTYPE_OPTIONAL;
+}
+
 /* Elements and bytes of a shape; false on a negative extent, or where a product of its extents
  * overflows, even if another one is 0. */
 bool om_shape_elems(uint32_t rank, const int64_t *dims, size_t *out_elems);

@@ -34,9 +34,12 @@ static const dtype_entry dtypes[OM_DTYPE_COUNT] = {
 };
 
 const char *om_dtype_name(om_dtype dtype) {
+  if (dtype == OM_DTYPE_SEQUENCE) return "sequence";
+  if (dtype == OM_DTYPE_OPTIONAL) return "optional";
   return (size_t)dtype < OM_DTYPE_COUNT ? dtypes[dtype].name : "?";
 }
 
 size_t om_dtype_bits(om_dtype dtype) {
+  if (om_dtype_is_nested(dtype)) return sizeof(om_tensor) * 8;
   return (size_t)dtype < OM_DTYPE_COUNT ? dtypes[dtype].bits : 0;
 }

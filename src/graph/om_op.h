@@ -22,7 +22,25 @@ typedef uint32_t om_dtype_set; /* bit n: om_dtype n */
   (OM_DT(OM_DTYPE_U8) | OM_DT(OM_DTYPE_U16) | OM_DT(OM_DTYPE_U32) | OM_DT(OM_DTYPE_U64))
 #define OM_DT_INT    (OM_DT_SIGNED | OM_DT_UNSIGNED)
 #define OM_DT_NUMBER (OM_DT_FLOAT | OM_DT_INT)
-#define OM_DT_ALL    (((om_dtype_set)1 << OM_DTYPE_COUNT) - 2)
+#define OM_DT_ALL    (((om_dtype_set)1 << OM_DTYPE_COUNT) - 2) /* tensors */
+#define OM_DT_NESTED (OM_DT(OM_DTYPE_SEQUENCE) | OM_DT(OM_DTYPE_OPTIONAL))
+
+/* The bodies of a node while it runs, lent by whoever runs it. */
+typedef struct om_op_bodies {
+  /* Runs body `index` (of om_op.bodies) on its formal inputs. Fills its outputs, which are lent
+   * until the body's next run. */
+  om_status (*run)(om_ctx *ctx,
+                   struct om_op_bodies *self,
+                   uint32_t index,
+                   const om_tensor *inputs,
+                   om_tensor *outputs);
+  /* Memory of the node's own, aligned to 64. It stays until the slot is asked for again, when it
+   * keeps what is in it and may move. From run to run it only grows. */
+  om_status (*reserve)(
+      om_ctx *ctx, struct om_op_bodies *self, uint32_t slot, size_t bytes, void **out_data);
+} om_op_bodies;
+
+enum { OM_OP_MAX_BODIES = 2 };
 
 /* One application of an operator, as infer and run see it. */
 typedef struct om_op_call {
@@ -33,8 +51,9 @@ typedef struct om_op_call {
   om_tensor *const *outputs; /* NULL where nothing reads it; infer fills dtype, rank, dims;
                                 run finds data set and fills it */
   uint32_t output_count;
-  void *scratch; /* scratch_bytes() bytes, aligned to 64; run only */
-  om_mode mode;  /* run only */
+  void *scratch;        /* scratch_bytes() bytes, aligned to 64; run only */
+  om_mode mode;         /* run only */
+  om_op_bodies *bodies; /* run of operators with bodies only */
 } om_op_call;
 
 typedef struct om_op {
@@ -57,6 +76,10 @@ typedef struct om_op {
   bool is_random;         /* never folded, never merged */
   bool reads_shapes_only; /* run looks at its inputs' types and shapes, never at their
                              data, which may be NULL: Shape, Size */
+  /* Names of the attributes that are bodies, in the order of om_op_bodies.run; resolve sees to it
+   * that they are there. Such an operator has no infer: run sets its outputs' types, shapes and
+   * data, in memory of its bodies or of om_op_bodies.reserve. */
+  const char *bodies[OM_OP_MAX_BODIES];
 
   /* Reads the attributes into params (zeroed); NULL: the operator has none. OM_E_INVALID_MODEL
    * names the attribute and the value. */

@@ -16,20 +16,28 @@ const om_rewrite *om_rewrite_get(size_t index) {
   return index < OM_COUNT_OF(table) ? table[index] : NULL;
 }
 
-static bool is_wanted(const om_rewrite *rewrite, const om_rewriter *rw) {
-  const om_provider *provider = rw->provider;
-  if (rw->mode == OM_MODE_EXACT ? !rewrite->in_exact : !rewrite->in_fast) return false;
-  if (provider && provider->wants_rewrite &&
-      !provider->wants_rewrite(rw->provider_options, rewrite->name)) {
-    return false;
+_Static_assert(OM_COUNT_OF(table) <= 64, "om_rewriter.left_out has a bit for each");
+
+uint64_t om_rewrites_left_out(const om_provider *provider, const void *options) {
+  uint64_t left_out = 0;
+  if (!provider || !provider->wants_rewrite) return 0;
+  for (size_t i = 0; i < OM_COUNT_OF(table); ++i) {
+    if (!provider->wants_rewrite(options, table[i]->name)) left_out |= (uint64_t)1 << i;
   }
+  return left_out;
+}
+
+static bool is_wanted(size_t index, const om_rewriter *rw) {
+  const om_rewrite *rewrite = table[index];
+  if (rw->mode == OM_MODE_EXACT ? !rewrite->in_exact : !rewrite->in_fast) return false;
+  if ((rw->left_out >> index & 1) != 0) return false;
   switch (rewrite->asker) {
     case OM_REWRITE_ALWAYS:
       return true;
     case OM_REWRITE_FOR_CPU:
-      return !provider;
+      return !rw->has_device;
     case OM_REWRITE_FOR_DEVICE:
-      return provider != NULL;
+      return rw->has_device;
   }
   return false;
 }
@@ -37,7 +45,7 @@ static bool is_wanted(const om_rewrite *rewrite, const om_rewriter *rw) {
 om_status om_rewrite_graph(om_ctx *ctx, om_rewriter *rw) {
   OM_TRY(om_rewriter_refresh(ctx, rw));
   for (size_t i = 0; i < OM_COUNT_OF(table); ++i) {
-    if (!is_wanted(table[i], rw)) continue;
+    if (!is_wanted(i, rw)) continue;
     OM_TRY(table[i]->apply(ctx, rw));
     OM_TRY(om_rewriter_refresh(ctx, rw));
     OM_TRY(om_rewriter_drop_dead(ctx, rw));

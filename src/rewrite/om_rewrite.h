@@ -23,11 +23,11 @@ typedef struct om_node_note { /* a node that is not in the graph any more */
 typedef struct om_rewriter {
   om_graph *graph; /* borrowed; new data goes to its pool */
   om_mode mode;
-  const om_provider *provider;  /* static; NULL: the CPU alone */
-  const void *provider_options; /* borrowed */
-  uint32_t *uses;               /* owned; how often each value is read, outputs counted too */
-  om_node_id *readers;          /* owned; the last node that reads the value, or OM_NO_NODE */
-  om_node_note *notes;          /* owned */
+  bool has_device;
+  uint64_t left_out;   /* bit n: without the table's entry n */
+  uint32_t *uses;      /* owned; how often each value is read, outputs counted too */
+  om_node_id *readers; /* owned; the last node that reads the value, or OM_NO_NODE */
+  om_node_note *notes; /* owned */
   size_t note_count, note_capacity;
 } om_rewriter;
 
@@ -44,7 +44,10 @@ typedef struct om_rewrite {
   om_status (*apply)(om_ctx *ctx, om_rewriter *rw);
 } om_rewrite;
 
-/* Applies the table's entries that fit rw->mode and rw->provider, in order. */
+/* om_rewriter.left_out as the provider wishes; both may be NULL. */
+uint64_t om_rewrites_left_out(const om_provider *provider, const void *options);
+
+/* Applies the table's entries that fit rw, in order. */
 om_status om_rewrite_graph(om_ctx *ctx, om_rewriter *rw);
 
 /* The entry with this index, NULL past the last. */

@@ -2,7 +2,9 @@
 #include "session/om_call.h"
 
 static om_status named(om_ctx *ctx, const om_op_call *call, om_status st) {
-  if (st != OM_OK && st != OM_E_OUT_OF_MEMORY) {
+  /* Names of many bodies around a place would push out what was found there. */
+  bool has_room = strlen(ctx->error->message) < OM_MAX_MESSAGE / 2;
+  if (st != OM_OK && st != OM_E_OUT_OF_MEMORY && has_room) {
     om_error_prefix(ctx, "Node '%s' (%s)", call->node->name, call->node->type);
   }
   return st;
@@ -12,7 +14,7 @@ static om_status check_first_input(om_ctx *ctx, const om_op_call *call) {
   const om_op *op = call->node->op;
   if (op->dtypes == 0 || call->input_count == 0 || !call->inputs[0]) return OM_OK;
   om_dtype dtype = call->inputs[0]->dtype;
-  if ((unsigned)dtype < OM_DTYPE_COUNT && (op->dtypes & OM_DT(dtype)) != 0) return OM_OK;
+  if ((unsigned)dtype < 32 && (op->dtypes & OM_DT(dtype)) != 0) return OM_OK;
   return OM_FAIL(
       ctx, OM_E_UNSUPPORTED, "There is no kernel for an input of type %s.", om_dtype_name(dtype));
 }
@@ -41,6 +43,9 @@ static om_status check_results(om_ctx *ctx, const om_op_call *call) {
 }
 
 om_status om_call_infer(om_ctx *ctx, const om_op_call *call) {
+  for (uint32_t i = 0; i < call->output_count; ++i) {
+    if (call->outputs[i]) call->outputs[i]->data_bytes = 0;
+  }
   om_status st = check_first_input(ctx, call);
   if (st == OM_OK) st = call->node->op->infer(ctx, call);
   if (st == OM_OK) st = check_results(ctx, call);
@@ -87,6 +92,12 @@ size_t om_tensor_need(const om_tensor *tensor) {
   return om_shape_bytes(tensor->dtype, tensor->rank, tensor->dims, &bytes) ? bytes : 0;
 }
 
+size_t om_result_bytes(const om_tensor *result) {
+  size_t bytes = om_tensor_need(result);
+  bool may_be_more = result->dtype == OM_DTYPE_STRING || om_dtype_is_nested(result->dtype);
+  return may_be_more && result->data_bytes > bytes ? result->data_bytes : bytes;
+}
+
 size_t om_call_scratch_bytes(const om_op_call *call) {
   const om_op *op = call->node->op;
   return op->scratch_bytes ? op->scratch_bytes(call) : 0;
@@ -102,7 +113,7 @@ static bool charge(const om_op_call *call, size_t scratch_bytes, om_fold_budget 
   if (scratch_bytes > budget->total_bytes) return false;
   for (uint32_t i = 0; i < call->output_count; ++i) {
     if (!call->outputs[i]) continue;
-    size_t bytes = om_tensor_need(call->outputs[i]);
+    size_t bytes = om_result_bytes(call->outputs[i]);
     if (bytes > budget->value_bytes || !om_size_add(total, bytes, &total)) return false;
   }
   if (total > budget->total_bytes) return false;
@@ -131,7 +142,7 @@ om_status om_call_fold(
   for (uint32_t i = 0; i < call->output_count; ++i) {
     om_tensor *out = call->outputs[i];
     if (!out) continue;
-    out->data_bytes = om_tensor_need(out);
+    out->data_bytes = om_result_bytes(out);
     /* A tensor without elements gets a place too: NULL means "not known". */
     out->data = om_pool_new_bytes(ctx, pool, out->data_bytes > 0 ? out->data_bytes : 1, 1);
     if (!out->data) st = OM_E_OUT_OF_MEMORY;

@@ -40,6 +40,10 @@ om_status om_call_run(om_ctx *ctx, const om_op_call *call);
 /* The scratch that run needs, in bytes. */
 size_t om_call_scratch_bytes(const om_op_call *call);
 
+/* Bytes of memory for a result after om_call_infer. For strings, sequences and optionals infer may
+ * have asked for more than the elements take, in data_bytes. */
+size_t om_result_bytes(const om_tensor *result);
+
 /* Bytes of a tensor whose shape om_call_infer or the input check has passed. */
 size_t om_tensor_need(const om_tensor *tensor);
 

@@ -27,6 +27,7 @@ static om_status init_values(om_ctx *ctx, om_plan *plan, const om_tensor *inputs
     plan->inputs[i] = inputs[i];
     plan->inputs[i].data = NULL;
     plan->tensors[graph->inputs[i]] = plan->inputs[i];
+    plan->values[graph->inputs[i]].is_static = !om_dtype_is_nested(inputs[i].dtype);
   }
   return OM_OK;
 }
@@ -78,6 +79,12 @@ done:
 void om_plan_destroy(om_ctx *ctx, om_plan *plan) {
   if (!plan) return;
   if (plan->provider_plan) plan->source.provider->plan_end(ctx, plan->provider_plan);
+  for (size_t i = 0; plan->steps && i < plan->step_count; ++i) {
+    om_bodies_destroy(ctx, plan->steps[i].call.bodies);
+  }
+  for (size_t i = 0; plan->outputs && i < plan->source.graph->output_count; ++i) {
+    om_delete(ctx, plan->outputs[i].copy.data);
+  }
   if (plan->dynamic) {
     for (size_t i = 0; i < plan->source.graph->value_count; ++i) {
       om_delete(ctx, plan->dynamic[i].data);
@@ -92,7 +99,9 @@ bool om_plan_fits(const om_plan *plan, const om_tensor *inputs) {
   for (size_t i = 0; i < plan->source.graph->input_count; ++i) {
     const om_tensor *a = &plan->inputs[i];
     const om_tensor *b = &inputs[i];
-    if (a->dtype != b->dtype || a->rank != b->rank) return false;
+    if (a->dtype != b->dtype) return false;
+    if (om_dtype_is_nested(a->dtype)) continue; /* what it holds counts during the run alone */
+    if (a->rank != b->rank) return false;
     if (memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) != 0) return false;
   }
   return true;

@@ -18,14 +18,21 @@
 
 #define OM_NO_ITEM UINT32_MAX
 
-/* What a plan is made from: lent by the session for as long as the plan lives. */
+struct om_scope; /* om_scope.h */
+
+typedef struct om_node_bodies { /* of one node, in the order of its operator's */
+  struct om_scope *scopes[OM_OP_MAX_BODIES];
+} om_node_bodies;
+
+/* What a plan is made from: lent by the scope for as long as the plan lives. */
 typedef struct om_plan_source {
   om_graph *graph; /* only constants' places change: om_constants.h */
   om_mode mode;
   const om_provider *provider; /* NULL: the CPU alone */
   om_provider_session *provider_session;
-  const char *const *refusals; /* per node: why check refused it, or NULL */
-  const om_node_note *notes;   /* nodes that are gone from the graph */
+  const char *const *refusals;  /* per node: why check refused it, or NULL */
+  const om_node_bodies *bodies; /* per node; NULL: no node has any */
+  const om_node_note *notes;    /* nodes that are gone from the graph */
   size_t note_count;
   bool require_gpu;
 } om_plan_source;
@@ -60,16 +67,17 @@ typedef struct om_placed { /* a value's place in the block */
   size_t offset;
 } om_placed;
 
-typedef struct om_plan_output { /* of the graph, in its order */
-  om_value_id value;
-  bool is_made;       /* by a step */
-  size_t copy_offset; /* else where a lent copy goes: an input, or known */
-} om_plan_output;
-
 typedef struct om_dynamic_buffer {
   void *data; /* owned by the plan */
   size_t bytes;
 } om_dynamic_buffer;
+
+typedef struct om_plan_output { /* of the graph, in its order */
+  om_value_id value;
+  bool is_made;           /* by a step */
+  size_t copy_offset;     /* else where a lent copy goes: an input, or known */
+  om_dynamic_buffer copy; /* the copy of a value that is no tensor */
+} om_plan_output;
 
 typedef struct om_plan {
   om_plan_source source;
@@ -114,6 +122,9 @@ om_status om_plan_create(om_ctx *ctx,
                          om_plan **out_plan);
 
 void om_plan_destroy(om_ctx *ctx, om_plan *plan);
+
+/* om_bodies.c: frees what om_bodies_create made; NULL is fine. */
+void om_bodies_destroy(om_ctx *ctx, om_op_bodies *bodies);
 
 /* Lets the CPU read the constants of a node: plan->tensors has their aligned places. */
 om_status om_plan_align_constants(om_ctx *ctx, om_plan *plan, const om_node *node);

@@ -63,7 +63,7 @@ static om_status settle(om_ctx *ctx, om_plan *plan, om_node_id id, om_fold_budge
   om_op_call *call = &plan->calls[id];
   bool is_folded = false;
   plan->fates[id] = OM_FATE_STEP;
-  if (has_open_input(plan, node)) {
+  if (node->op->bodies[0] || has_open_input(plan, node)) {
     plan->fates[id] = OM_FATE_DYNAMIC;
     mark_outputs_open(plan, node);
     return OM_OK;

@@ -43,7 +43,7 @@ static void place_value(
   om_placed *placed = &plan->placed[plan->placed_count++];
   uint32_t last = last_read[value] > item ? last_read[value] : item;
   placed->value = value;
-  add_block(l, om_tensor_need(&plan->tensors[value]), item, last, &placed->offset);
+  add_block(l, om_result_bytes(&plan->tensors[value]), item, last, &placed->offset);
 }
 
 static void place_cpu_step(om_plan *plan, layout *l, uint32_t index, const uint32_t *last_read) {

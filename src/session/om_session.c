@@ -64,15 +64,10 @@ static om_status read_options(om_ctx *ctx,
 static void destroy(om_ctx *ctx, om_session *session) {
   if (!session) return;
   om_session_delete_run(ctx, session->spare_run);
-  for (size_t i = 0; i < session->plan_count; ++i) om_plan_destroy(ctx, session->plans[i]);
-  if (session->provider_session) session->source.provider->close(ctx, session->provider_session);
-  om_delete(ctx, session->block);
+  om_scope_deinit(ctx, &session->scope);
+  if (session->provider_session) session->provider->close(ctx, session->provider_session);
   om_delete(ctx, session->strings);
-  om_delete(ctx, session->bound);
   om_delete(ctx, session->is_bound);
-  om_delete(ctx, session->refusals);
-  om_rewriter_deinit(ctx, &session->rewriter);
-  om_graph_deinit(ctx, &session->graph);
   om_mutex_destroy(ctx, session->mutex);
   ctx->use = NULL; /* it goes with the session, whose own memory was not counted */
   om_delete(ctx, session);
@@ -98,9 +93,9 @@ static om_status fill(om_ctx *ctx,
   OM_GO(om_mutex_create(ctx, &session->mutex));
   OM_GO(om_session_prepare_graph(ctx, session, graph, options));
   OM_GO(om_session_open_provider(ctx, session, options));
-  OM_GO_NEW(session->bound, session->graph.input_count);
-  OM_GO_NEW(session->is_bound, session->graph.input_count);
-  if (has_fixed_inputs(&session->graph)) {
+  OM_GO(om_scope_complete(ctx, &session->scope));
+  OM_GO_NEW(session->is_bound, session->scope.graph.input_count);
+  if (has_fixed_inputs(&session->scope.graph)) {
     OM_GO(om_session_bind_inputs(ctx, session, NULL, 0, false));
     OM_GO(om_session_get_plan(ctx, session, &plan));
   }
@@ -171,54 +166,9 @@ void om_session_destroy(om_session *session) {
 
 /* ---- Plans ---- */
 
-static om_status ensure_block(om_ctx *ctx, om_session *session, size_t bytes) {
-  /* At least one aligned piece: values without elements point there. */
-  size_t need = bytes > 64 ? bytes : 64;
-  if (session->block && session->block_bytes >= need) return OM_OK;
-  om_delete(ctx, session->block);
-  session->block_bytes = 0;
-  session->block = om_new_bytes(ctx, need, 1);
-  if (!session->block) return OM_E_OUT_OF_MEMORY;
-  session->block_bytes = need;
-  return OM_OK;
-}
-
-static om_plan *find_plan(om_session *session) {
-  for (size_t i = 0; i < session->plan_count; ++i) {
-    if (om_plan_fits(session->plans[i], session->bound)) return session->plans[i];
-  }
-  return NULL;
-}
-
-/* The place for one more plan: a free one, or the least recently used one's. */
-static size_t free_place(om_ctx *ctx, om_session *session) {
-  uint64_t least = UINT64_MAX;
-  size_t place = 0;
-  if (session->plan_count < OM_MAX_PLANS) return session->plan_count++;
-  for (size_t i = 0; i < OM_MAX_PLANS; ++i) {
-    const om_plan *plan = session->plans[i];
-    if (!plan || plan->last_use >= least) continue;
-    least = plan->last_use;
-    place = i;
-  }
-  om_plan_destroy(ctx, session->plans[place]);
-  return place;
-}
-
 om_status om_session_get_plan(om_ctx *ctx, om_session *session, om_plan **out_plan) {
-  om_plan *plan = find_plan(session);
-  if (!plan) {
-    uint64_t state = om_flush_subnormals_begin(); /* folding computes too */
-    om_status st = om_plan_create(ctx, &session->source, session->bound, &plan);
-    om_flush_subnormals_end(state);
-    if (st != OM_OK) return st;
-    session->plans[free_place(ctx, session)] = plan;
-    session->plans_built += 1;
-  }
-  plan->last_use = ++session->clock;
-  session->intermediate_bytes = plan->block_bytes;
-  OM_TRY(ensure_block(ctx, session, plan->block_bytes));
-  *out_plan = plan;
+  OM_TRY(om_scope_get_plan(ctx, &session->scope, out_plan));
+  session->intermediate_bytes = (*out_plan)->block_bytes;
   return OM_OK;
 }
 
@@ -320,6 +270,6 @@ om_session_statistics om_session_get_statistics(const om_session *session) {
 
 om_provider_session *om_session_get_provider_session(const om_session *session,
                                                      const om_provider **out_provider) {
-  if (out_provider) *out_provider = session ? session->source.provider : NULL;
+  if (out_provider) *out_provider = session ? session->provider : NULL;
   return session ? session->provider_session : NULL;
 }

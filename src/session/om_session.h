@@ -1,15 +1,13 @@
-/* A session: a model's graph made ready, the plans for the shapes it has met, and what runs use.
+/* A session: a model's graph made ready, and what its runs share.
  *
- * A tree: the session owns the graph's copy, the provider session and the plans; a plan owns its
- * provider plan. The block holds the CPU's intermediate values of whichever plan runs.
+ * A tree: the session owns the scope of the model's graph and the provider session, a scope those
+ * of its bodies and its plans; a plan owns its provider plan.
  */
 #ifndef OM_SESSION_H
 #define OM_SESSION_H
 
 #include "base/om_thread.h"
-#include "session/om_plan.h"
-
-enum { OM_MAX_PLANS = 16 };
+#include "session/om_scope.h"
 
 typedef struct om_turn { /* a run, from what its caller gave to its results */
   const om_named_tensor *inputs;
@@ -40,21 +38,16 @@ struct om_session { /* shared: every entry takes the lock */
   om_mutex *mutex;      /* owned */
   om_error spare_error; /* filled where the caller gave none */
 
-  om_graph graph;                        /* owned; borrows from the model, which outlives it */
-  om_rewriter rewriter;                  /* owned: the notes */
-  const char **refusals;                 /* owned; per node: why the provider's check refused */
+  om_mode mode;
+  bool require_gpu;
+  uint64_t left_out;                     /* rewrites: see om_rewriter */
+  const om_provider *provider;           /* NULL: the CPU alone */
   om_provider_session *provider_session; /* owned, by way of the provider */
-  om_plan_source source;
+  om_scope scope;                        /* of the model's graph */
 
-  om_plan *plans[OM_MAX_PLANS]; /* owned */
-  size_t plan_count;
   uint64_t clock; /* counts uses of plans, for the least recent */
-
-  void *block; /* owned; grows only */
-  size_t block_bytes;
-  char *strings;    /* owned: the bytes of the last results that are strings */
-  om_tensor *bound; /* owned; per graph input: this call's tensor */
-  bool *is_bound;   /* owned */
+  char *strings;  /* owned: the bytes of the last results that are strings */
+  bool *is_bound; /* owned; per graph input */
 
   om_run *first_run; /* not done yet, in the order of their turns; their callers own them */
   om_run *spare_run; /* owned; may be NULL: one that was finished, for the next */
@@ -69,27 +62,26 @@ void om_session_leave(om_session *session);
 /* For entries whose object is missing: there is no session to lend an error. */
 om_status om_fail_null(om_error *error, const char *what);
 
-/* The graph's copy: extra outputs, operators known, folded and rewritten. */
+/* The scope's graph: a copy of the model's with extra outputs, prepared. */
 om_status om_session_prepare_graph(om_ctx *ctx,
                                    om_session *session,
                                    const om_graph *source,
                                    const om_session_options *options);
 
-/* Opens the provider and asks its check about every node. */
+/* Opens the provider. */
 om_status om_session_open_provider(om_ctx *ctx,
                                    om_session *session,
                                    const om_session_options *options);
 
-/* Checks the caller's tensors against the model and fills session->bound. Without need_data, data
- * may be NULL and an input whose shape the model fixes may be left out. */
+/* Checks the caller's tensors against the model and fills session->scope.bound. Without need_data,
+ * data may be NULL and an input whose shape the model fixes may be left out. */
 om_status om_session_bind_inputs(om_ctx *ctx,
                                  om_session *session,
                                  const om_named_tensor *inputs,
                                  size_t input_count,
                                  bool need_data);
 
-/* The plan for session->bound: found, or built in place of the least recently used. The block is
- * large enough for it. */
+/* The plan for the inputs that are bound. */
 om_status om_session_get_plan(om_ctx *ctx, om_session *session, om_plan **out_plan);
 
 /* What a run's caller gave, copied as far as its build knew it and checked. */

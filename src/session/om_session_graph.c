@@ -79,15 +79,15 @@ static bool has_known_inputs(const om_graph *graph, const om_node *node) {
   return true;
 }
 
-static om_op_call make_call(folder *f, const om_session *session, const om_node *node) {
-  const om_graph *graph = &session->graph;
+static om_op_call make_call(folder *f, const om_scope *scope, const om_node *node) {
+  const om_graph *graph = &scope->graph;
   for (uint32_t i = 0; i < node->input_count; ++i) {
     om_value_id id = node->inputs[i];
     f->inputs[i] = id != OM_NO_VALUE ? graph->values[id].constant : NULL;
   }
   for (uint32_t i = 0; i < node->output_count; ++i) {
     om_value_id id = node->outputs[i];
-    bool is_read = id != OM_NO_VALUE && (i == 0 || session->rewriter.uses[id] > 0);
+    bool is_read = id != OM_NO_VALUE && (i == 0 || scope->rewriter.uses[id] > 0);
     f->results[i] = (om_tensor){0};
     f->outputs[i] = is_read ? &f->results[i] : NULL;
   }
@@ -97,7 +97,7 @@ static om_op_call make_call(folder *f, const om_session *session, const om_node 
                       .input_count = node->input_count,
                       .outputs = f->outputs,
                       .output_count = node->output_count,
-                      .mode = session->rewriter.mode};
+                      .mode = scope->rewriter.mode};
 }
 
 /* The results become constants in the graph's pool. */
@@ -114,13 +114,14 @@ static om_status keep_results(om_ctx *ctx, om_graph *graph, const om_op_call *ca
   return OM_OK;
 }
 
-static om_status fold_node(om_ctx *ctx, om_session *session, folder *f, om_node_id id) {
-  om_graph *graph = &session->graph;
+static om_status fold_node(om_ctx *ctx, om_scope *scope, folder *f, om_node_id id) {
+  om_graph *graph = &scope->graph;
   const om_node *node = &graph->nodes[id];
   bool is_done = false;
-  if (node->op->is_random || !has_known_inputs(graph, node)) return OM_OK;
+  if (node->op->is_random || node->op->bodies[0]) return OM_OK;
+  if (!has_known_inputs(graph, node)) return OM_OK;
   OM_TRY(om_constants_align(ctx, graph, node));
-  om_op_call call = make_call(f, session, node);
+  om_op_call call = make_call(f, scope, node);
   om_status st = om_call_infer(ctx, &call);
   if (st == OM_OK) st = om_call_check_declared(ctx, &call, graph);
   if (st == OM_E_OUT_OF_MEMORY) return st;
@@ -132,13 +133,12 @@ static om_status fold_node(om_ctx *ctx, om_session *session, folder *f, om_node_
   OM_TRY(om_call_fold(ctx, &call, &graph->pool, &f->budget, &is_done));
   if (!is_done) return OM_OK;
   OM_TRY(keep_results(ctx, graph, &call));
-  return om_rewriter_drop(
-      ctx, &session->rewriter, id, "computed at load: all it reads is constant");
+  return om_rewriter_drop(ctx, &scope->rewriter, id, "computed at load: all it reads is constant");
 }
 
-static om_status fold_constants(om_ctx *ctx, om_session *session, om_fold_budget *budget) {
+static om_status fold_constants(om_ctx *ctx, om_scope *scope, om_fold_budget *budget) {
   om_status st = OM_OK;
-  const om_graph *graph = &session->graph;
+  const om_graph *graph = &scope->graph;
   folder f = {.budget = *budget};
   uint32_t most_inputs = 0, most_outputs = 0;
   for (size_t i = 0; i < graph->node_count; ++i) {
@@ -148,8 +148,8 @@ static om_status fold_constants(om_ctx *ctx, om_session *session, om_fold_budget
   OM_GO_NEW(f.inputs, most_inputs);
   OM_GO_NEW(f.outputs, most_outputs);
   OM_GO_NEW(f.results, most_outputs);
-  for (om_node_id id = 0; id < graph->node_count; ++id) OM_GO(fold_node(ctx, session, &f, id));
-  OM_GO(om_rewriter_refresh(ctx, &session->rewriter));
+  for (om_node_id id = 0; id < graph->node_count; ++id) OM_GO(fold_node(ctx, scope, &f, id));
+  OM_GO(om_rewriter_refresh(ctx, &scope->rewriter));
   *budget = f.budget;
 done:
   om_delete(ctx, f.inputs);
@@ -160,15 +160,15 @@ done:
 
 /* ---- All of it ---- */
 
-static om_status change_graph(om_ctx *ctx, om_session *session) {
-  om_rewriter *rw = &session->rewriter;
+static om_status change_graph(om_ctx *ctx, om_scope *scope) {
+  om_rewriter *rw = &scope->rewriter;
   om_fold_budget budget = OM_FOLD_BUDGET_INIT;
   OM_TRY(om_rewriter_refresh(ctx, rw));
   OM_TRY(om_rewriter_drop_dead(ctx, rw));
-  OM_TRY(check_operators(ctx, &session->graph));
-  OM_TRY(fold_constants(ctx, session, &budget));
+  OM_TRY(check_operators(ctx, &scope->graph));
+  OM_TRY(fold_constants(ctx, scope, &budget));
   OM_TRY(om_rewrite_graph(ctx, rw));
-  OM_TRY(fold_constants(ctx, session, &budget));
+  OM_TRY(fold_constants(ctx, scope, &budget));
   return om_rewriter_drop_dead(ctx, rw);
 }
 
@@ -179,26 +179,38 @@ static bool has_unresolved_nodes(const om_graph *graph) {
   return false;
 }
 
+om_status om_scope_prepare(om_ctx *ctx, om_scope *scope) {
+  const om_session *session = scope->session;
+  om_graph *graph = &scope->graph;
+  if (has_unresolved_nodes(graph)) OM_TRY(om_graph_resolve_ops(ctx, graph));
+  scope->rewriter = (om_rewriter){.graph = graph,
+                                  .mode = session->mode,
+                                  .has_device = session->provider != NULL,
+                                  .left_out = session->left_out};
+
+  uint64_t state = om_flush_subnormals_begin(); /* folded values are as a run would make them */
+  om_status st = change_graph(ctx, scope);
+  om_flush_subnormals_end(state);
+  scope->source = (om_plan_source){.graph = graph,
+                                   .mode = session->mode,
+                                   .notes = scope->rewriter.notes,
+                                   .note_count = scope->rewriter.note_count,
+                                   .require_gpu = session->require_gpu};
+  return st;
+}
+
 om_status om_session_prepare_graph(om_ctx *ctx,
                                    om_session *session,
                                    const om_graph *source,
                                    const om_session_options *options) {
-  om_graph *graph = &session->graph;
-  OM_TRY(om_graph_copy(ctx, source, graph));
-  OM_TRY(add_extra_outputs(ctx, graph, options));
-  if (has_unresolved_nodes(graph)) OM_TRY(om_graph_resolve_ops(ctx, graph));
-  session->rewriter = (om_rewriter){.graph = graph,
-                                    .mode = options->mode,
-                                    .provider = options->provider,
-                                    .provider_options = options->provider_options};
-
-  uint64_t state = om_flush_subnormals_begin(); /* folded values are as a run would make them */
-  om_status st = change_graph(ctx, session);
-  om_flush_subnormals_end(state);
-  session->source = (om_plan_source){.graph = graph,
-                                     .mode = options->mode,
-                                     .notes = session->rewriter.notes,
-                                     .note_count = session->rewriter.note_count,
-                                     .require_gpu = options->require_gpu};
-  return st;
+  om_scope *scope = &session->scope;
+  scope->session = session;
+  session->mode = options->mode;
+  session->require_gpu = options->require_gpu;
+  session->provider = options->provider;
+  session->left_out = om_rewrites_left_out(options->provider, options->provider_options);
+  OM_TRY(om_graph_copy(ctx, source, &scope->graph));
+  scope->formal_count = scope->graph.input_count;
+  OM_TRY(add_extra_outputs(ctx, &scope->graph, options));
+  return om_scope_prepare(ctx, scope);
 }

@@ -116,7 +116,7 @@ static om_status bind_one(om_ctx *ctx,
                           const om_named_tensor *given,
                           size_t position,
                           bool need_data) {
-  const om_graph *graph = &session->graph;
+  const om_graph *graph = &session->scope.graph;
   if (!given->name) {
     return OM_FAIL(ctx, OM_E_INVALID_INPUT, "The name of input %zu is NULL.", position);
   }
@@ -129,14 +129,14 @@ static om_status bind_one(om_ctx *ctx,
   OM_TRY(check_type(ctx, value, &given->tensor));
   OM_TRY(check_shape(ctx, value, &given->tensor));
   if (need_data) OM_TRY(check_data(ctx, value, &given->tensor));
-  session->bound[index] = given->tensor;
+  session->scope.bound[index] = given->tensor;
   session->is_bound[index] = true;
   return OM_OK;
 }
 
 /* An input that was left out where only shapes count: the model's own shape, if it is fixed. */
 static om_status bind_declared(om_ctx *ctx, om_session *session, size_t index) {
-  const om_graph *graph = &session->graph;
+  const om_graph *graph = &session->scope.graph;
   const om_value *value = &graph->values[graph->inputs[index]];
   om_tensor tensor = {.dtype = value->dtype, .rank = value->rank};
   bool is_fixed = value->has_rank && value->dtype != OM_DTYPE_NONE;
@@ -148,13 +148,13 @@ static om_status bind_declared(om_ctx *ctx, om_session *session, size_t index) {
     return fail_name(ctx, graph, value->name, "The shape is not fixed by the model for input");
   }
   OM_TRY(check_type(ctx, value, &tensor));
-  session->bound[index] = tensor;
+  session->scope.bound[index] = tensor;
   return OM_OK;
 }
 
 /* Dimensions of one name have one extent. */
 static om_status check_symbols(om_ctx *ctx, const om_session *session, size_t input, uint32_t dim) {
-  const om_graph *graph = &session->graph;
+  const om_graph *graph = &session->scope.graph;
   const om_value *value = &graph->values[graph->inputs[input]];
   const char *symbol = value->dim_names[dim];
   for (size_t i = 0; i <= input; ++i) {
@@ -162,7 +162,7 @@ static om_status check_symbols(om_ctx *ctx, const om_session *session, size_t in
     uint32_t end = i == input ? dim : other->rank;
     for (uint32_t d = 0; d < end; ++d) {
       if (!other->dim_names[d] || strcmp(other->dim_names[d], symbol) != 0) continue;
-      int64_t have = session->bound[input].dims[dim], want = session->bound[i].dims[d];
+      int64_t have = session->scope.bound[input].dims[dim], want = session->scope.bound[i].dims[d];
       if (have == want) return OM_OK;
       return OM_FAIL(ctx,
                      OM_E_INVALID_INPUT,
@@ -185,7 +185,7 @@ om_status om_session_bind_inputs(om_ctx *ctx,
                                  const om_named_tensor *inputs,
                                  size_t input_count,
                                  bool need_data) {
-  const om_graph *graph = &session->graph;
+  const om_graph *graph = &session->scope.graph;
   memset(session->is_bound, 0, graph->input_count * sizeof *session->is_bound);
   for (size_t i = 0; i < input_count; ++i) OM_TRY(bind_one(ctx, session, &inputs[i], i, need_data));
   for (size_t i = 0; i < graph->input_count; ++i) {

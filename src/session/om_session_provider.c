@@ -29,15 +29,15 @@ static om_status find_foldable(om_ctx *ctx, const om_graph *graph, bool **out_is
   return OM_OK;
 }
 
-static om_status require_all(om_ctx *ctx, const om_session *session) {
+static om_status require_all(om_ctx *ctx, const om_scope *scope) {
   om_status st = OM_OK;
-  const om_graph *graph = &session->graph;
+  const om_graph *graph = &scope->graph;
   bool *is_foldable = NULL; /* scratch */
   om_report *report = NULL; /* scratch */
   OM_GO(find_foldable(ctx, graph, &is_foldable));
   OM_GO_NEW(report, 1);
   for (size_t i = 0; i < graph->node_count; ++i) {
-    const char *reason = session->refusals[i];
+    const char *reason = scope->refusals[i];
     if (!reason || is_foldable[i]) continue;
     om_report_add(report, &graph->nodes[i], reason);
     om_log_write(ctx,
@@ -60,21 +60,29 @@ om_status om_session_open_provider(om_ctx *ctx,
                                    om_session *session,
                                    const om_session_options *options) {
   const om_provider *provider = options->provider;
-  om_status st = OM_OK;
   if (!provider) return OM_OK;
   if (provider->struct_bytes != sizeof *provider) {
     return OM_FAIL(ctx, OM_E_INVALID_ARGUMENT, "The provider was built for another version.");
   }
-  session->source.provider = provider;
-  OM_GO_NEW(session->refusals, session->graph.node_count);
-  OM_GO(provider->open(
-      ctx, provider, options->provider_options, options->mode, &session->provider_session));
-  session->source.provider_session = session->provider_session;
-  session->source.refusals = session->refusals;
-  for (size_t i = 0; i < session->graph.node_count; ++i) {
-    session->refusals[i] = provider->check(session->provider_session, &session->graph.nodes[i]);
+  return provider->open(
+      ctx, provider, options->provider_options, options->mode, &session->provider_session);
+}
+
+om_status om_scope_ask_provider(om_ctx *ctx, om_scope *scope) {
+  const om_session *session = scope->session;
+  const om_provider *provider = session->provider;
+  om_status st = OM_OK;
+  if (!provider) return OM_OK;
+  /* A body's run waits for its regions, which a browser must not. */
+  if (scope->body && om_session_never_waits(session)) return OM_OK;
+  scope->source.provider = provider;
+  scope->source.provider_session = session->provider_session;
+  OM_GO_NEW(scope->refusals, scope->graph.node_count);
+  scope->source.refusals = scope->refusals;
+  for (size_t i = 0; i < scope->graph.node_count; ++i) {
+    scope->refusals[i] = provider->check(session->provider_session, &scope->graph.nodes[i]);
   }
-  if (options->require_gpu) st = require_all(ctx, session);
+  if (session->require_gpu && !scope->body) st = require_all(ctx, scope);
 done:
   return st;
 }

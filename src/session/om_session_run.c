@@ -9,7 +9,7 @@
 
 /* ---- Outputs asked for ---- */
 
-static const om_plan_output *find_output(const om_plan *plan, const char *name) {
+static om_plan_output *find_output(om_plan *plan, const char *name) {
   const om_graph *graph = plan->source.graph;
   for (size_t i = 0; i < graph->output_count; ++i) {
     if (strcmp(graph->values[graph->outputs[i]].name, name) == 0) return &plan->outputs[i];
@@ -49,7 +49,7 @@ static om_status check_capacity(om_ctx *ctx,
 }
 
 static om_status check_outputs(om_ctx *ctx,
-                               const om_plan *plan,
+                               om_plan *plan,
                                const om_named_tensor *outputs,
                                size_t output_count) {
   for (size_t i = 0; i < output_count; ++i) {
@@ -79,8 +79,8 @@ static bool is_safe_target(const om_session *session,
                            size_t need) {
   const void *target = outputs[index].tensor.data;
   if ((uintptr_t)target % 16 != 0) return false;
-  for (size_t i = 0; i < session->graph.input_count; ++i) {
-    const om_tensor *input = &session->bound[i];
+  for (size_t i = 0; i < session->scope.graph.input_count; ++i) {
+    const om_tensor *input = &session->scope.bound[i];
     if (do_overlap(target, need, input->data, om_tensor_need(input))) return false;
   }
   for (size_t i = 0; i < output_count; ++i) {
@@ -91,118 +91,26 @@ static bool is_safe_target(const om_session *session,
   return true;
 }
 
-static void set_places(om_session *session,
-                       om_plan *plan,
-                       const om_named_tensor *outputs,
-                       size_t output_count) {
-  uint8_t *block = session->block;
-  const om_graph *graph = &session->graph;
-  for (size_t i = 0; i < graph->input_count; ++i) {
-    const void *data = session->bound[i].data;
-    memcpy(&plan->tensors[graph->inputs[i]].data, &data, sizeof data);
-    if (!data) plan->tensors[graph->inputs[i]].data = block; /* no elements: NULL is "not known" */
-  }
-  for (size_t i = 0; i < plan->placed_count; ++i) {
-    plan->tensors[plan->placed[i].value].data = block + plan->placed[i].offset;
-  }
+/* Results of known size go straight to the caller where that is safe. */
+static void set_targets(om_session *session,
+                        om_plan *plan,
+                        const om_named_tensor *outputs,
+                        size_t output_count) {
   for (size_t i = 0; i < output_count; ++i) {
     const om_plan_output *output = find_output(plan, outputs[i].name);
     if (!outputs[i].tensor.data || !output->is_made) continue;
     if (!plan->values[output->value].is_static) continue;
     om_tensor *tensor = &plan->tensors[output->value];
-    size_t need = om_tensor_need(tensor);
+    size_t need = om_result_bytes(tensor);
     if (!is_safe_target(session, outputs, output_count, i, need)) continue;
     tensor->data = outputs[i].tensor.data;
   }
 }
 
-/* ---- Items ---- */
-
-static om_status ensure_buffer(om_ctx *ctx, om_dynamic_buffer *buffer, size_t bytes) {
-  size_t need = bytes > 0 ? bytes : 1;
-  if (buffer->data && buffer->bytes >= need) return OM_OK;
-  om_delete(ctx, buffer->data);
-  buffer->bytes = 0;
-  buffer->data = om_new_bytes(ctx, need, 1);
-  if (!buffer->data) return OM_E_OUT_OF_MEMORY;
-  buffer->bytes = need;
-  return OM_OK;
-}
-
-/* Shapes and memory of a step that had to wait for data. */
-static om_status settle_dynamic(om_ctx *ctx, om_plan *plan, om_step *step) {
-  const om_op_call *call = &step->call;
-  OM_TRY(om_call_infer(ctx, call));
-  OM_TRY(om_call_check_declared(ctx, call, plan->source.graph));
-  if (om_call_is_open(call)) {
-    return OM_FAIL(ctx,
-                   OM_E_INTERNAL,
-                   "Node '%s' (%s): its shape stays unknown with all data there.",
-                   call->node->name,
-                   call->node->type);
-  }
-  for (uint32_t i = 0; i < call->output_count; ++i) {
-    if (!call->outputs[i]) continue;
-    om_dynamic_buffer *buffer = &plan->dynamic[call->node->outputs[i]];
-    OM_TRY(ensure_buffer(ctx, buffer, om_tensor_need(call->outputs[i])));
-    call->outputs[i]->data = buffer->data;
-  }
-  size_t scratch_bytes = om_call_scratch_bytes(call);
-  OM_TRY(ensure_buffer(ctx, &plan->dynamic_scratch, scratch_bytes));
-  step->call.scratch = plan->dynamic_scratch.data;
-  return OM_OK;
-}
-
-static om_status run_step(om_ctx *ctx, om_session *session, om_plan *plan, om_step *step) {
-  if (step->is_dynamic) {
-    OM_TRY(settle_dynamic(ctx, plan, step));
-  } else {
-    step->call.scratch = (uint8_t *)session->block + step->scratch_offset;
-  }
-  return om_call_run(ctx, &step->call);
-}
-
-/* What goes to the session's own block can stay where the provider has it, if it lends that. */
-static bool can_be_lent(const om_session *session,
-                        const om_plan *plan,
-                        size_t index,
-                        size_t write) {
-  const om_provider *provider = plan->source.provider;
-  const om_tensor *tensor = &plan->tensors[plan->regions[index].writes[write]];
-  return provider->lend && do_overlap(tensor->data, 1, session->block, session->block_bytes) &&
-         provider->lend(plan->provider_plan, index, write) != NULL;
-}
-
-static om_status begin_region(om_ctx *ctx, om_plan *plan, size_t index) {
-  const om_provider *provider = plan->source.provider;
-  const om_plan_region *region = &plan->regions[index];
-  const void **reads = plan->region_reads[index];
-  for (size_t i = 0; i < region->read_count; ++i) reads[i] = plan->tensors[region->reads[i]].data;
-  return provider->begin(ctx, plan->provider_plan, index, reads);
-}
-
-static om_status finish_region(om_ctx *ctx,
-                               const om_session *session,
-                               om_plan *plan,
-                               size_t index) {
-  const om_provider *provider = plan->source.provider;
-  const om_plan_region *region = &plan->regions[index];
-  void **writes = plan->region_writes[index];
-  for (size_t i = 0; i < region->write_count; ++i) {
-    writes[i] = plan->tensors[region->writes[i]].data;
-    if (can_be_lent(session, plan, index, i)) writes[i] = NULL;
-  }
-  OM_TRY(provider->finish(ctx, plan->provider_plan, index, writes));
-  for (size_t i = 0; i < region->write_count; ++i) {
-    if (writes[i]) continue;
-    const void *data = provider->lend(plan->provider_plan, index, i);
-    memcpy(&plan->tensors[region->writes[i]].data, &data, sizeof data);
-  }
-  return OM_OK;
-}
+/* ---- Regions ---- */
 
 bool om_session_never_waits(const om_session *session) {
-  const om_provider *provider = session->source.provider;
+  const om_provider *provider = session->provider;
   return provider && provider->never_waits && provider->never_waits(session->provider_session);
 }
 
@@ -215,7 +123,7 @@ static om_status go_on_region(
                    OM_E_UNSUPPORTED,
                    "A browser cannot wait for the GPU: use om_session_run_begin and om_run_poll.");
   }
-  if (!turn->is_region_begun) OM_TRY(begin_region(ctx, plan, index));
+  if (!turn->is_region_begun) OM_TRY(om_scope_begin_region(ctx, plan, index));
   turn->is_region_begun = true;
   if (!waits) {
     OM_TRY(plan->source.provider->is_done(ctx, plan->provider_plan, index, out_is_done));
@@ -223,7 +131,7 @@ static om_status go_on_region(
   }
   turn->is_region_begun = false;
   *out_is_done = true;
-  return finish_region(ctx, session, plan, index);
+  return om_scope_finish_region(ctx, &session->scope, plan, index);
 }
 
 /* ---- Results ---- */
@@ -232,19 +140,18 @@ static om_status hand_out(om_ctx *ctx,
                           om_session *session,
                           om_plan *plan,
                           om_named_tensor *output) {
-  const om_plan_output *source = find_output(plan, output->name);
+  om_plan_output *source = find_output(plan, output->name);
   const om_tensor *result = &plan->tensors[source->value];
   size_t bytes = om_tensor_need(result);
   void *target = output->tensor.data;
   OM_TRY(check_capacity(ctx, output, result));
-  if (!target && source->is_made) {
-    target = result->data;
-  } else if (!target) {
-    target = (uint8_t *)session->block + source->copy_offset;
+  if (!target) {
+    OM_TRY(om_scope_take_output(ctx, &session->scope, plan, source, &output->tensor));
+  } else {
+    if (target != result->data && bytes > 0) memmove(target, result->data, bytes);
+    output->tensor = *result;
+    output->tensor.data = target;
   }
-  if (target != result->data && bytes > 0) memmove(target, result->data, bytes);
-  output->tensor = *result;
-  output->tensor.data = target;
   output->tensor.data_bytes = bytes;
   return OM_OK;
 }
@@ -255,7 +162,8 @@ static om_status begin_turn(om_ctx *ctx, om_session *session, om_turn *turn) {
   OM_TRY(om_session_bind_inputs(ctx, session, turn->inputs, turn->input_count, true));
   OM_TRY(om_session_get_plan(ctx, session, &turn->plan));
   OM_TRY(check_outputs(ctx, turn->plan, turn->outputs, turn->output_count));
-  set_places(session, turn->plan, turn->outputs, turn->output_count);
+  om_scope_set_places(&session->scope, turn->plan);
+  set_targets(session, turn->plan, turn->outputs, turn->output_count);
   return OM_OK;
 }
 
@@ -265,7 +173,7 @@ static om_status go_on(
   for (; turn->item < plan->item_count; ++turn->item) {
     const om_plan_item *item = &plan->items[turn->item];
     if (!item->is_region) {
-      OM_TRY(run_step(ctx, session, plan, &plan->steps[item->index]));
+      OM_TRY(om_scope_run_step(ctx, &session->scope, plan, &plan->steps[item->index]));
       continue;
     }
     OM_TRY(go_on_region(ctx, session, turn, item->index, waits, out_is_done));
