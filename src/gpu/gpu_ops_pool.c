@@ -1,6 +1,6 @@
-/* Pools on the device: float32, one or two spatial axes; a MaxPool without its indices. */
-#include <math.h>
-
+/* Pools on the device: float32, one to three spatial axes. A window's kernel and stride are constants
+ * of the kernel, so that its loops are known to the compiler.
+ */
 #include "abi/pool_global_params.h"
 #include "abi/pool_window_params.h"
 #include "gpu/om_gpu_op.h"
@@ -8,26 +8,29 @@
 
 enum { WINDOW_THREADS = 128 }; /* of one workgroup; as pool.comp has it */
 
-static const char *check(const om_node *node) {
-  const om_pool_params *params = node->params;
-  if (params->window.axis_count > 2) return "it has three spatial axes";
-  return NULL;
+/* The fast variants by om_pool_kind; the exact one stands behind each in the shaders' lists. */
+static const om_shader window_shaders[] = {
+    OM_SHADER_POOL_MAX, OM_SHADER_POOL_AVERAGE, OM_SHADER_POOL_POWERS};
+static const om_shader global_shaders[] = {
+    OM_SHADER_POOL_GLOBAL_MAX, OM_SHADER_POOL_GLOBAL_AVERAGE, OM_SHADER_POOL_GLOBAL_POWERS};
+
+/* The result, or scratch in its place where only the indices are read. */
+static om_gpu_operand write_result(om_gpu_binder *b, uint64_t elems) {
+  return om_gpu_output(b, 0) ? om_gpu_write(b, 0) : om_gpu_scratch(b, elems * sizeof(float));
 }
 
-static om_gpu_dispatch *add_result(om_gpu_binder *b, om_shader fast, uint64_t flops) {
-  const om_gpu_operand x = om_gpu_read(b, 0);
-  const om_gpu_operand y = om_gpu_write(b, 0);
-  /* The exact variant stands behind the fast one in each shader's list. */
+static om_gpu_dispatch *add_result(om_gpu_binder *b, om_shader fast, uint64_t elems) {
+  const om_gpu_operand operands[3] = {
+      om_gpu_read(b, 0), write_result(b, elems), om_gpu_write(b, 1)};
   const bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
   om_gpu_dispatch *d = om_gpu_add_dispatch(b, is_exact ? (om_shader)(fast + 1) : fast);
   if (!d) return NULL;
-  d->operands[0] = x;
-  d->operands[1] = y;
-  d->operand_count = 2;
+  memcpy(d->operands, operands, sizeof operands);
+  d->operand_count = om_gpu_output(b, 1) ? 3 : 2;
   d->has_chain = true;
-  d->chain_value = y.index;
+  /* No chain grows along indices, as no float operator reads them. */
+  d->chain_value = om_gpu_output(b, 0) ? operands[1].index : operands[2].index;
   d->chain.inner = d->chain.channels = 1;
-  d->flops = flops;
   return d;
 }
 
@@ -35,48 +38,56 @@ static const char *bind_global(om_gpu_binder *b, const om_pool_params *params, c
   const om_pool_global_params global = {
       .planes = (uint32_t)(w->batch * w->channels),
       .plane_elems = (uint32_t)om_window_elems(w->in),
-      .start = params->kind == OM_POOL_MAX ? -INFINITY : 0,
+      .exponent = params->exponent,
+      .root = 1 / params->exponent,
   };
-  om_gpu_dispatch *d = add_result(
-      b,
-      params->kind == OM_POOL_MAX ? OM_SHADER_POOL_GLOBAL_MAX : OM_SHADER_POOL_GLOBAL_AVERAGE,
-      (uint64_t)global.planes * global.plane_elems);
+  om_gpu_dispatch *d = add_result(b, global_shaders[params->kind], global.planes);
   if (!d) return om_gpu_no_memory;
   memcpy(d->params, &global, sizeof global);
   d->params_bytes = sizeof global;
+  d->flops = (uint64_t)global.planes * global.plane_elems;
   om_gpu_spread_groups(b, global.planes, d->groups);
   return NULL;
 }
 
-static const char *bind_window(om_gpu_binder *b, const om_pool_params *params, const om_window *w) {
-  const uint64_t elems = om_tensor_elems(om_gpu_output(b, 0));
-  const om_pool_window_params window = {
-      .in_h = (uint32_t)w->in[1],
-      .in_w = (uint32_t)w->in[2],
-      .out_h = (uint32_t)w->out[1],
-      .out_w = (uint32_t)w->out[2],
-      .kernel_h = (uint32_t)w->kernel[1],
-      .kernel_w = (uint32_t)w->kernel[2],
-      .stride_h = (uint32_t)w->stride[1],
-      .stride_w = (uint32_t)w->stride[2],
-      .dilation_h = (uint32_t)w->dilation[1],
-      .dilation_w = (uint32_t)w->dilation[2],
-      .pad_h = (uint32_t)w->pad_begin[1],
-      .pad_w = (uint32_t)w->pad_begin[2],
-      .counted_h =
-          params->counts_padding ? (uint32_t)(w->pad_begin[1] + w->in[1] + w->pad_end[1]) : 0,
-      .counted_w = (uint32_t)(w->pad_begin[2] + w->in[2] + w->pad_end[2]),
-      .elems = (uint32_t)elems,
-      .start = params->kind == OM_POOL_MAX ? -INFINITY : 0,
+static om_pool_window_params describe(const om_pool_params *params, const om_window *w) {
+  enum { AXES = OM_WINDOW_AXES };
+  const bool counts_padding = params->counts_padding;
+  om_pool_window_params block = {
+      .elems = (uint32_t)((size_t)(w->batch * w->channels) * om_window_elems(w->out)),
+      .is_by_column = params->is_column_major,
+      .exponent = params->exponent,
+      .root = 1 / params->exponent,
   };
-  om_gpu_dispatch *d =
-      add_result(b,
-                 params->kind == OM_POOL_MAX ? OM_SHADER_POOL_MAX : OM_SHADER_POOL_AVERAGE,
-                 elems * (uint64_t)(w->kernel[1] * w->kernel[2]));
+  uint32_t axes[5][AXES];
+  for (int i = 0; i < AXES; ++i) {
+    axes[0][i] = (uint32_t)w->in[i];
+    axes[1][i] = (uint32_t)w->out[i];
+    axes[2][i] = (uint32_t)w->dilation[i];
+    axes[3][i] = (uint32_t)w->pad_begin[i];
+    axes[4][i] = counts_padding ? (uint32_t)(w->pad_begin[i] + w->in[i] + w->pad_end[i]) : 0;
+  }
+  memcpy(&block.in_d, axes, sizeof axes);
+  return block;
+}
+
+static const char *bind_window(om_gpu_binder *b, const om_pool_params *params, const om_window *w) {
+  const om_pool_window_params window = describe(params, w);
+  const bool wants_indices = om_gpu_output(b, 1) != NULL;
+  const om_shader shader =
+      wants_indices ? OM_SHADER_POOL_MAX_INDICES : window_shaders[params->kind];
+  om_gpu_dispatch *d = add_result(b, shader, window.elems);
   if (!d) return om_gpu_no_memory;
   memcpy(d->params, &window, sizeof window);
   d->params_bytes = sizeof window;
-  om_gpu_spread_groups(b, (elems + WINDOW_THREADS - 1) / WINDOW_THREADS, d->groups);
+  for (uint32_t i = 0; i < OM_WINDOW_AXES; ++i) {
+    d->constants[i] = (uint32_t)w->kernel[i];
+    d->constants[OM_WINDOW_AXES + i] = (uint32_t)w->stride[i];
+  }
+  d->constant_count = 2 * OM_WINDOW_AXES;
+  d->flops = window.elems * (uint64_t)om_window_elems(w->kernel);
+  om_gpu_spread_groups(
+      b, ((uint64_t)window.elems + WINDOW_THREADS - 1) / WINDOW_THREADS, d->groups);
   return NULL;
 }
 
@@ -84,10 +95,11 @@ static const char *bind(om_gpu_binder *b) {
   const om_pool_params *params = om_gpu_binder_node(b)->params;
   const om_tensor *x = om_gpu_input(b, 0);
   om_window w;
-  if (!om_gpu_output(b, 0)) return "nothing reads its result";
-  if (om_gpu_output(b, 1)) return "its indices are wanted";
-  if (x->rank > 4 && !params->is_global) return "it has three spatial axes";
+  if (!om_gpu_output(b, 0) && !om_gpu_output(b, 1)) return "nothing reads its result";
   if (!om_pool_fit(params, x, &w)) return "its window does not fit";
+  if ((uint64_t)(w.batch * w.channels) * om_window_elems(w.out) > INT32_MAX) {
+    return "its result is larger than the kernel counts";
+  }
   for (int i = 0; i < OM_WINDOW_AXES; ++i) {
     const int64_t most = 1 << 24;
     if (w.in[i] > most || w.kernel[i] > most || w.stride[i] > most || w.pad_begin[i] > most ||
@@ -98,20 +110,22 @@ static const char *bind(om_gpu_binder *b) {
   return params->is_global ? bind_global(b, params, &w) : bind_window(b, params, &w);
 }
 
-#define OM_GPU_POOL_ENTRY(name)                                 \
-  {.domain = "",                                                \
-   .type = name,                                                \
-   .dtypes = OM_DT(OM_DTYPE_F32),                               \
-   .has_exact = true,                                           \
-   .primitives = OM_PRIMITIVE_ARITHMETIC | OM_PRIMITIVE_DIVIDE, \
-   .check = check,                                              \
+#define OM_GPU_POOL_ENTRY(name, rests_on)              \
+  {.domain = "",                                       \
+   .type = name,                                       \
+   .dtypes = OM_DT(OM_DTYPE_F32),                      \
+   .has_exact = true,                                  \
+   .primitives = OM_PRIMITIVE_ARITHMETIC | (rests_on), \
    .bind = bind}
+#define OM_POWERS (OM_PRIMITIVE_SQRT | OM_PRIMITIVE_FUNCTIONS)
 
 extern const om_gpu_op om_gpu_ops_pool[];
 const om_gpu_op om_gpu_ops_pool[] = {
-    OM_GPU_POOL_ENTRY("AveragePool"),
-    OM_GPU_POOL_ENTRY("GlobalAveragePool"),
-    OM_GPU_POOL_ENTRY("GlobalMaxPool"),
-    OM_GPU_POOL_ENTRY("MaxPool"),
+    OM_GPU_POOL_ENTRY("AveragePool", OM_PRIMITIVE_DIVIDE),
+    OM_GPU_POOL_ENTRY("GlobalAveragePool", OM_PRIMITIVE_DIVIDE),
+    OM_GPU_POOL_ENTRY("GlobalLpPool", OM_POWERS),
+    OM_GPU_POOL_ENTRY("GlobalMaxPool", 0),
+    OM_GPU_POOL_ENTRY("LpPool", OM_POWERS),
+    OM_GPU_POOL_ENTRY("MaxPool", 0),
     {.type = NULL},
 };

@@ -1,12 +1,14 @@
-// GlobalAveragePool and GlobalMaxPool: one workgroup a plane.
+// GlobalAveragePool, GlobalMaxPool and GlobalLpPool: one workgroup a plane.
 //
 // Invocation i takes the elements i, i + 256, ... from 0; then the halving tree of docs/exact.md:
 // lane[i] += lane[i + 128], then + 64 and so on. The mean is that sum divided by the count.
 //
-//! kernel pool_global_average        OM_EXACT=0 IS_MAX=0
-//! kernel pool_global_average_exact  OM_EXACT=1 IS_MAX=0
-//! kernel pool_global_max            OM_EXACT=0 IS_MAX=1
-//! kernel pool_global_max_exact      OM_EXACT=1 IS_MAX=1
+//! kernel pool_global_max            OM_EXACT=0 KIND=POOL_MAX
+//! kernel pool_global_max_exact      OM_EXACT=1 KIND=POOL_MAX
+//! kernel pool_global_average        OM_EXACT=0 KIND=POOL_AVERAGE
+//! kernel pool_global_average_exact  OM_EXACT=1 KIND=POOL_AVERAGE
+//! kernel pool_global_powers         OM_EXACT=0 KIND=POOL_POWERS
+//! kernel pool_global_powers_exact   OM_EXACT=1 KIND=POOL_POWERS
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define OM_CHAIN
@@ -15,6 +17,7 @@
 #include "common/om_shader.glsl"
 #include "abi/pool_global_params.h"
 #include "common/chain.glsl"
+#include "common/pool.glsl"
 
 #define LANES 256
 layout(local_size_x = LANES) in;
@@ -24,35 +27,22 @@ layout(set = 0, binding = 1, std430) writeonly buffer Output { float output_data
 
 shared float lanes[LANES];
 
-float combine(float a, float b) {
-#if IS_MAX
-  return om_max(a, b);
-#else
-  OM_PRECISE float sum = a + b;
-  return sum;
-#endif
-}
-
 void main() {
   uint lane = gl_LocalInvocationID.x;
   uint plane = om_group_index();
-  float value = P.start;
+  float value = pool_start();
   if (plane < P.planes) {
     for (uint i = lane; i < P.plane_elems; i += uint(LANES)) {
-      value = combine(value, input_data[plane * P.plane_elems + i]);
+      value = pool_join(value, pool_term(input_data[plane * P.plane_elems + i]));
     }
   }
   lanes[lane] = value;
   barrier();
   for (uint distance = uint(LANES / 2); distance != 0u; distance = distance / 2u) {
-    if (lane < distance) lanes[lane] = combine(lanes[lane], lanes[lane + distance]);
+    if (lane < distance) lanes[lane] = pool_join(lanes[lane], lanes[lane + distance]);
     barrier();
   }
   if (lane == 0u && plane < P.planes) {
-    float result = lanes[0];
-#if !IS_MAX
-    result = om_div(result, float(P.plane_elems));
-#endif
-    output_data[plane] = chain_apply(result, plane);
+    output_data[plane] = chain_apply(pool_finish(lanes[0], P.plane_elems), plane);
   }
 }

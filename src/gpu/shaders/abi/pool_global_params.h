@@ -7,7 +7,8 @@
 OM_PARAMS_BEGIN(pool_global)
 OM_UINT(planes)
 OM_UINT(plane_elems)
-OM_FLOAT(start) /* of a sum: 0; of a maximum: -infinity */
+OM_FLOAT(exponent) /* of a pool of powers */
+OM_FLOAT(root)     /* 1 / exponent */
 OM_PARAMS_END(pool_global)
 
 #endif
