@@ -1,4 +1,4 @@
-/* Conv and ConvTranspose on the device: float32, one or two spatial axes, NCHW.
+/* Conv and ConvTranspose on the device: float32, one to three spatial axes, NCHW.
  *
  * Which kernel:
  *
@@ -8,6 +8,7 @@
  *       few workgroups and a long sum      its split form, and conv_sum
  *     ConvTranspose                        conv_transpose
  *       its kernel as large as its stride  conv_shuffle
+ *     three axes                           conv_volume, conv_volume_transpose
  *
  * The bias is the first item of the chain, so whatever follows elementwise joins the same pass.
  * Tile sizes and splits do not change the bits (docs/exact.md).
@@ -15,6 +16,7 @@
 #include "abi/conv_depthwise_params.h"
 #include "abi/conv_gemm_params.h"
 #include "abi/conv_pack_params.h"
+#include "abi/conv_phases_params.h"
 #include "abi/conv_point_params.h"
 #include "abi/conv_sum_params.h"
 #include "gpu/om_gpu_op.h"
@@ -29,7 +31,7 @@ enum {
   ENOUGH_GROUPS = 128,   /* workgroups that keep a large device busy */
 };
 
-/* One application, in the terms of the kernels: axes 1 and 2 of the window. */
+/* One application, in the terms of the kernels: axes 1 and 2 of the window, and 0 of a volume. */
 typedef struct conv {
   om_conv_shape shape;
   const om_window *w;                 /* &shape.window */
@@ -39,16 +41,11 @@ typedef struct conv {
   uint32_t phases; /* 1 for a Conv */
   uint32_t slices; /* images * groups */
   uint32_t pixels; /* results of a channel; of a ConvTranspose: of its largest phase */
-  uint32_t kernel_step[3];
+  uint32_t kernel_step[OM_WINDOW_AXES];
+  bool is_volume; /* axis 0 takes part */
   uint32_t columns; /* vec4 columns of packed weights */
   uint64_t out_elems;
 } conv;
-
-static const char *check(const om_node *node) {
-  const om_conv_params *params = node->params;
-  if (params->window.axis_count > 2) return "it has three spatial axes";
-  return NULL;
-}
 
 static uint32_t greatest_divisor(uint32_t a, uint32_t b) {
   while (b != 0) {
@@ -75,13 +72,27 @@ static bool fits_indices(const om_window *w) {
   return true;
 }
 
+/* True if the window takes the axis element by element. */
+static bool is_untouched(const om_window *w, int axis) {
+  return w->kernel[axis] == 1 && w->stride[axis] == 1 && w->pad_begin[axis] == 0 &&
+         w->in[axis] == w->out[axis];
+}
+
+/* An untouched first axis becomes a part of the second where that is untouched, too. */
+static void fold_depth(om_window *w) {
+  if (!is_untouched(w, 0) || !is_untouched(w, 1)) return;
+  w->in[1] *= w->in[0];
+  w->out[1] *= w->out[0];
+  w->in[0] = w->out[0] = 1;
+}
+
 static const char *describe(om_gpu_binder *b, conv *c) {
   const om_tensor *x = om_gpu_input(b, 0);
   const om_tensor *weights = om_gpu_input(b, 1);
   const om_conv_params *params = om_gpu_binder_node(b)->params;
   if (!om_gpu_output(b, 0)) return "nothing reads its result";
-  if (x->rank > 4) return "it has three spatial axes";
   if (!om_conv_fit(params, x, weights, &c->shape)) return "its window does not fit";
+  fold_depth(&c->shape.window);
   c->w = &c->shape.window;
   if (!fits_indices(c->w)) return "an extent, kernel, stride or pad is too large for the kernel";
   c->in_channels = (uint32_t)(c->shape.in_channels / c->shape.group);
@@ -89,7 +100,8 @@ static const char *describe(om_gpu_binder *b, conv *c) {
   c->taps = 1;
   c->phases = 1;
   c->pixels = 1;
-  for (int i = 1; i < OM_WINDOW_AXES; ++i) {
+  c->is_volume = c->w->in[0] != 1 || !is_untouched(c->w, 0);
+  for (int i = 0; i < OM_WINDOW_AXES; ++i) {
     const uint32_t stride = (uint32_t)c->w->stride[i];
     c->kernel_step[i] =
         c->shape.is_transposed ? stride / greatest_divisor(stride, (uint32_t)c->w->dilation[i]) : 1;
@@ -144,17 +156,22 @@ static void pack_conv(const void *arg, const void *source, void *target) {
 static void pack_phase(const packing *p, uint32_t group, uint32_t phase, float *to) {
   const conv *c = p->c;
   const om_window *w = c->w;
-  const size_t kernel = (size_t)(w->kernel[1] * w->kernel[2]);
-  uint32_t first[2];
-  uint32_t count[2];
-  phase_taps(c, 1, phase / (uint32_t)w->stride[2], &first[0], &count[0]);
-  phase_taps(c, 2, phase % (uint32_t)w->stride[2], &first[1], &count[1]);
+  const size_t kernel = om_window_elems(w->kernel);
+  uint32_t first[OM_WINDOW_AXES];
+  uint32_t count[OM_WINDOW_AXES];
+  for (int axis = OM_WINDOW_AXES - 1; axis >= 0; --axis) {
+    const uint32_t stride = (uint32_t)w->stride[axis];
+    phase_taps(c, axis, phase % stride, &first[axis], &count[axis]);
+    phase /= stride;
+  }
+  const uint32_t taps = count[0] * count[1] * count[2];
   for (uint32_t channel = 0; channel < c->in_channels; ++channel) {
-    for (uint32_t tap = 0; tap < count[0] * count[1]; ++tap, to += c->columns * 4) {
-      const size_t ky = first[0] + tap / count[1] * c->kernel_step[1];
-      const size_t kx = first[1] + tap % count[1] * c->kernel_step[2];
+    for (uint32_t tap = 0; tap < taps; ++tap, to += c->columns * 4) {
+      const size_t kz = first[0] + tap / count[2] / count[1] * c->kernel_step[0];
+      const size_t ky = first[1] + tap / count[2] % count[1] * c->kernel_step[1];
+      const size_t kx = first[2] + tap % count[2] * c->kernel_step[2];
       const size_t from = ((size_t)group * c->in_channels + channel) * c->out_channels * kernel +
-                          ky * (size_t)w->kernel[2] + kx;
+                          (kz * (size_t)w->kernel[1] + ky) * (size_t)w->kernel[2] + kx;
       for (uint32_t m = 0; m < c->out_channels; ++m) {
         to[m] = om_gpu_float_at(p->weights, from + m * kernel);
       }
@@ -174,20 +191,44 @@ static void pack_transposed(const void *arg, const void *source, void *target) {
   }
 }
 
-/* Packs weights that are made during the run. */
-static om_gpu_operand pack_on_device(om_gpu_binder *b, const conv *c, uint64_t bytes) {
-  const om_conv_pack_params params = {
+static om_conv_phases_params phases_params(const conv *c, uint64_t bytes) {
+  const om_window *w = c->w;
+  om_conv_phases_params params = {
+      .in_channels = c->in_channels,
       .out_channels = c->out_channels,
       .columns = c->columns * 4,
       .rows = c->terms,
       .elems = (uint32_t)(bytes / sizeof(float)),
   };
+  uint32_t axes[5][OM_WINDOW_AXES];
+  for (int i = 0; i < OM_WINDOW_AXES; ++i) {
+    axes[0][i] = (uint32_t)w->kernel[i];
+    axes[1][i] = (uint32_t)w->stride[i];
+    axes[2][i] = (uint32_t)w->pad_begin[i];
+    axes[3][i] = (uint32_t)w->dilation[i];
+    axes[4][i] = c->kernel_step[i];
+  }
+  memcpy(&params.kernel_d, axes, sizeof axes);
+  return params;
+}
+
+/* Packs weights that are made during the run. */
+static om_gpu_operand pack_on_device(om_gpu_binder *b, const conv *c, uint64_t bytes) {
+  const om_conv_phases_params phases = phases_params(c, bytes);
+  const om_conv_pack_params params = {
+      .out_channels = phases.out_channels,
+      .columns = phases.columns,
+      .rows = phases.rows,
+      .elems = phases.elems,
+  };
   const om_gpu_operand packed = om_gpu_scratch(b, bytes);
   const om_gpu_operand weights = om_gpu_read(b, 1);
-  om_gpu_dispatch *d = om_gpu_add_dispatch(b, OM_SHADER_CONV_PACK);
+  const bool has_phases = c->shape.is_transposed;
+  om_gpu_dispatch *d =
+      om_gpu_add_dispatch(b, has_phases ? OM_SHADER_CONV_PHASES : OM_SHADER_CONV_PACK);
   if (!d) return packed;
-  memcpy(d->params, &params, sizeof params);
-  d->params_bytes = sizeof params;
+  d->params_bytes = has_phases ? sizeof phases : sizeof params;
+  memcpy(d->params, has_phases ? (const void *)&phases : &params, d->params_bytes);
   d->operands[0] = weights;
   d->operands[1] = packed;
   d->operand_count = 2;
@@ -206,7 +247,6 @@ static const char *packed_weights(om_gpu_binder *b, const conv *c, om_gpu_operan
                          (unsigned long long)bytes);
   }
   if (!weights->data) {
-    if (c->shape.is_transposed) return "its weights are known at run time only";
     *out_weights = pack_on_device(b, c, bytes);
   } else if (c->shape.is_transposed) {
     *out_weights = om_gpu_made_constant(b, UINT32_MAX, "phases", bytes, pack_transposed, &p);
@@ -327,6 +367,8 @@ static const char *bind_point(om_gpu_binder *b, const conv *c, om_gpu_operand we
 static om_conv_gemm_params gemm_params(const conv *c) {
   const om_window *w = c->w;
   return (om_conv_gemm_params){
+      .in_d = (uint32_t)w->in[0],
+      .out_d = (uint32_t)w->out[0],
       .in_h = (uint32_t)w->in[1],
       .in_w = (uint32_t)w->in[2],
       .out_h = (uint32_t)w->out[1],
@@ -427,6 +469,28 @@ static bool wants_split(const om_gpu_binder *b, const conv *c) {
          c->out_elems * splits <= UINT32_MAX;
 }
 
+static const char *bind_volume(om_gpu_binder *b, const conv *c, om_gpu_operand weights) {
+  const om_window *w = c->w;
+  const tile t = {32,
+                  64,
+                  c->shape.is_transposed ? OM_SHADER_CONV_VOLUME_TRANSPOSE : OM_SHADER_CONV_VOLUME,
+                  OM_SHADER_COUNT};
+  const om_conv_gemm_params params = gemm_params(c);
+  const om_gpu_operand operands[2] = {om_gpu_read(b, 0), weights};
+  om_gpu_dispatch *d = add_result(b, variant(b, t.gemm), c, operands, 2);
+  if (!d) return om_gpu_no_memory;
+  set_params(d, &params, sizeof params);
+  set_window_constants(d, w);
+  d->constants[4] = (uint32_t)w->kernel[0];
+  d->constants[5] = (uint32_t)w->stride[0];
+  d->constants[6] = (uint32_t)w->pad_begin[0];
+  d->constants[7] = (uint32_t)w->dilation[0];
+  d->constants[8] = c->kernel_step[0];
+  d->constants[9] = (uint32_t)(w->dilation[0] * c->kernel_step[0] / w->stride[0]);
+  d->constant_count = 10;
+  return set_grid(b, d, c, &t, (uint64_t)c->slices * c->phases);
+}
+
 static const char *bind_gemm(om_gpu_binder *b, const conv *c, om_gpu_operand weights) {
   const om_window *w = c->w;
   const bool is_pointwise = c->taps == 1 && w->stride[1] == 1 && w->stride[2] == 1 &&
@@ -502,10 +566,11 @@ static const char *bind(om_gpu_binder *b) {
   om_gpu_operand weights = {.kind = OM_GPU_NOTHING};
   const char *reason = describe(b, &c);
   if (reason) return reason;
-  if (!c.shape.is_transposed && c.in_channels == 1) return bind_depthwise(b, &c);
-  if (c.shape.is_transposed && is_shuffle(&c)) return bind_shuffle(b, &c);
+  if (!c.is_volume && !c.shape.is_transposed && c.in_channels == 1) return bind_depthwise(b, &c);
+  if (!c.is_volume && c.shape.is_transposed && is_shuffle(&c)) return bind_shuffle(b, &c);
   reason = packed_weights(b, &c, &weights);
   if (reason) return reason;
+  if (c.is_volume) return bind_volume(b, &c, weights);
   if (c.shape.is_transposed) return bind_transposed(b, &c, weights);
   const bool is_1x1 = c.taps == 1 && c.w->pad_begin[1] == 0 && c.w->pad_begin[2] == 0 &&
                       c.w->in[1] == c.w->out[1] && c.w->in[2] == c.w->out[2];
@@ -522,7 +587,6 @@ static const char *bind(om_gpu_binder *b) {
    .dtypes = OM_DT(OM_DTYPE_F32),         \
    .has_exact = true,                     \
    .primitives = OM_PRIMITIVE_ARITHMETIC, \
-   .check = check,                        \
    .bind = bind}
 
 extern const om_gpu_op om_gpu_ops_conv[];

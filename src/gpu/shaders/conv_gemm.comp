@@ -16,6 +16,8 @@
 // padded, every phase reads the same pixels: the conv_shuffle variants make all phases of a channel
 // as if they were channels of a 1x1 Conv, and put them in their places at the end.
 //
+// The conv_volume variants have three axes, whose first is known by constants alone.
+//
 //! kernel conv_gemm_64x64              OM_EXACT=0 BM=64 BN=64 TM=4
 //! kernel conv_gemm_64x64_exact        OM_EXACT=1 BM=64 BN=64 TM=4
 //! kernel conv_gemm_32x64              OM_EXACT=0 BM=32 BN=64 TM=4
@@ -46,12 +48,20 @@
 //! kernel conv_transpose_32x64_exact   OM_EXACT=1 BM=32 BN=64 TM=4 TRANSPOSED=1
 //! kernel conv_transpose_16x64         OM_EXACT=0 BM=16 BN=64 TM=2 TRANSPOSED=1
 //! kernel conv_transpose_16x64_exact   OM_EXACT=1 BM=16 BN=64 TM=2 TRANSPOSED=1
+//! kernel conv_volume                  OM_EXACT=0 BM=32 BN=64 TM=4 VOLUME=1
+//! kernel conv_volume_exact            OM_EXACT=1 BM=32 BN=64 TM=4 VOLUME=1
+//! kernel conv_volume_transpose        OM_EXACT=0 BM=32 BN=64 TM=4 VOLUME=1 TRANSPOSED=1
+//! kernel conv_volume_transpose_exact  OM_EXACT=1 BM=32 BN=64 TM=4 VOLUME=1 TRANSPOSED=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #ifndef SPLIT
 #  define OM_CHAIN
-#  define CHAIN_BASE 4
+#  ifdef VOLUME
+#    define CHAIN_BASE 10
+#  else
+#    define CHAIN_BASE 4
+#  endif
 #  define CHAIN_BINDING 3
 #endif
 #include "common/om_shader.glsl"
@@ -75,6 +85,14 @@ OM_CONSTANT(0, KERNEL_H, 1)
 OM_CONSTANT(1, KERNEL_W, 1)
 OM_CONSTANT(2, STRIDE_H, 1)
 OM_CONSTANT(3, STRIDE_W, 1)
+#ifdef VOLUME
+OM_CONSTANT(4, KERNEL_D, 1)
+OM_CONSTANT(5, STRIDE_D, 1)
+OM_CONSTANT(6, PAD_D, 0)
+OM_CONSTANT(7, DILATION_D, 1)
+OM_CONSTANT(8, KERNEL_STEP_D, 1)
+OM_CONSTANT(9, TAP_STEP_D, 1)
+#endif
 
 #ifdef POINTWISE
 layout(set = 0, binding = 0, std430) readonly buffer Input { vec4 input_data[]; };
@@ -112,32 +130,43 @@ int tap_step_y;
 int tap_step_x;
 uint phase_y;
 uint phase_x;
+#ifdef VOLUME
+uint pixel_height;                 // rows of a slice (and phase)
+uint taps_d;
+int tap_z;
+int tap_step_z;
+uint phase_z;
+ivec4 pixel_z;                     // of the four pixels that this invocation loads
+#endif
 
 #ifdef TRANSPOSED
+#include "common/conv_phase.glsl"
+
 // One axis: the first tap that falls on an input element, how many there are, and where the first
 // one falls: .x taps, .y input offset. Sums are kept positive by whole strides.
 ivec2 phase_taps(uint phase, uint kernel, uint stride, uint pad, uint dilation, uint kernel_step) {
-  uint shift = kernel * dilation;
-  for (uint k = 0u; k < kernel_step && k < kernel; ++k) {
-    uint position = phase + pad + shift * stride - k * dilation;
-    if (position % stride == 0u) {
-      return ivec2(int((kernel - 1u - k) / kernel_step + 1u), int(position / stride) - int(shift));
-    }
-  }
-  return ivec2(0, 0);
+  uint k = phase_first(phase, kernel, stride, pad, dilation, kernel_step);
+  if (k == kernel) return ivec2(0, 0);
+  uint position = phase + pad + kernel * dilation * stride - k * dilation;
+  return ivec2(int((kernel - 1u - k) / kernel_step + 1u),
+               int(position / stride) - int(kernel * dilation));
 }
 #endif
 
 void locate(uint slice) {
   uint group = slice % P.groups;
   uint image = slice / P.groups;
-  input_base = (image * P.groups + group) * P.in_channels * P.in_h * P.in_w;
+  input_base = (image * P.groups + group) * P.in_channels * P.in_d * P.in_h * P.in_w;
 #ifdef TRANSPOSED
   uint stride_h = STRIDE_H;
   uint stride_w = STRIDE_W;
   uint phases = stride_h * stride_w;
+#ifdef VOLUME
+  uint stride_d = STRIDE_D;
+  phases = phases * stride_d;
+#endif
   uint phase = gl_WorkGroupID.z % phases;
-  phase_y = phase / stride_w;
+  phase_y = phase / stride_w % stride_h;
   phase_x = phase % stride_w;
   ivec2 y = phase_taps(phase_y, KERNEL_H, stride_h, P.pad_h, P.dilation_h, P.kernel_step_h);
   ivec2 x = phase_taps(phase_x, KERNEL_W, stride_w, P.pad_w, P.dilation_w, P.kernel_step_w);
@@ -149,6 +178,16 @@ void locate(uint slice) {
   tap_step_x = -int(P.tap_step_w);
   pixel_width = (P.out_w + stride_w - 1u - phase_x) / stride_w;
   pixel_count = (P.out_h + stride_h - 1u - phase_y) / stride_h * pixel_width;
+#ifdef VOLUME
+  phase_z = phase / stride_w / stride_h;
+  ivec2 z = phase_taps(phase_z, KERNEL_D, stride_d, PAD_D, DILATION_D, KERNEL_STEP_D);
+  taps_d = uint(z.x);
+  tap_z = z.y;
+  uint step_d = TAP_STEP_D;
+  tap_step_z = -int(step_d);
+  pixel_height = pixel_count / max(pixel_width, 1u);
+  pixel_count = pixel_count * ((P.out_d + stride_d - 1u - phase_z) / stride_d);
+#endif
   weights_base = (group * phases + phase) * P.w_rows * P.w_columns;
 #else
 #ifdef SHUFFLE
@@ -167,11 +206,22 @@ void locate(uint slice) {
   pixel_count = P.in_h * P.in_w;
 #else
   pixel_width = P.out_w;
-  pixel_count = P.out_h * P.out_w;
+  pixel_count = P.out_d * P.out_h * P.out_w;
+#endif
+#ifdef VOLUME
+  uint pad_d = PAD_D;
+  uint dilation_d = DILATION_D;
+  taps_d = KERNEL_D;
+  tap_z = -int(pad_d);
+  tap_step_z = int(dilation_d);
+  pixel_height = P.out_h;
 #endif
   weights_base = group * P.w_rows * P.w_columns;
 #endif
   terms = P.in_channels * taps_h * taps_w;
+#ifdef VOLUME
+  terms = terms * taps_d;
+#endif
 }
 
 // Loads never branch, so that all of a block's are in flight at once: what lies outside is read
@@ -201,18 +251,31 @@ float load_pixel(bool is_term, uint plane, int y, int x, uint shift, inout uint 
 vec4 load_pixels(uint term, uint pixel, ivec4 y, ivec4 x, uint shift, inout uint mask) {
   uint taps = max(taps_h * taps_w, 1u);
   uint columns = max(taps_w, 1u);
-  uint channel = term / taps;
+  uint channel = term / taps;        // of a volume: and the tap of the first axis
   uint tap = term - channel * taps;
   uint row = tap / columns;
   ivec4 at_y = y + (tap_y + int(row) * tap_step_y);
   ivec4 at_x = x + (tap_x + int(tap - row * columns) * tap_step_x);
-  uint plane = input_base + channel * (P.in_h * P.in_w);
   bool is_term = term < terms;
   vec4 pixels;
+#ifdef VOLUME
+  uint slices = max(taps_d, 1u);
+  ivec4 at_z = pixel_z + (tap_z + int(channel % slices) * tap_step_z);
+  uint plane_elems = P.in_h * P.in_w;
+  uint volume = input_base + channel / slices * P.in_d * plane_elems;
+  uvec4 planes = volume + uvec4(at_z) * plane_elems;
+  bvec4 is_inside = lessThan(uvec4(at_z), uvec4(P.in_d));
+  pixels.x = load_pixel(is_term && is_inside.x, planes.x, at_y.x, at_x.x, shift, mask);
+  pixels.y = load_pixel(is_term && is_inside.y, planes.y, at_y.y, at_x.y, shift + 1u, mask);
+  pixels.z = load_pixel(is_term && is_inside.z, planes.z, at_y.z, at_x.z, shift + 2u, mask);
+  pixels.w = load_pixel(is_term && is_inside.w, planes.w, at_y.w, at_x.w, shift + 3u, mask);
+#else
+  uint plane = input_base + channel * (P.in_h * P.in_w);
   pixels.x = load_pixel(is_term, plane, at_y.x, at_x.x, shift, mask);
   pixels.y = load_pixel(is_term, plane, at_y.y, at_x.y, shift + 1u, mask);
   pixels.z = load_pixel(is_term, plane, at_y.z, at_x.z, shift + 2u, mask);
   pixels.w = load_pixel(is_term, plane, at_y.w, at_x.w, shift + 3u, mask);
+#endif
   return pixels;
 }
 #endif
@@ -232,13 +295,26 @@ void pixel_positions(uint pixel, out ivec4 y, out ivec4 x) {
   uint step_h = STRIDE_H;
   uint step_w = STRIDE_W;
 #endif
+#ifdef VOLUME
+#ifdef TRANSPOSED
+  uint step_d = 1u;
+#else
+  uint step_d = STRIDE_D;
+#endif
+  pixel_z = ivec4(0);
+#endif
   y = ivec4(0x3fffffff);
   x = ivec4(0);
   [[unroll]] for (uint i = 0u; i < 4u; ++i) {
     if (pixel + i < pixel_count) {
       uint row = (pixel + i) / pixel_width;
-      y[i] = int(row * step_h);
       x[i] = int((pixel + i - row * pixel_width) * step_w);
+#ifdef VOLUME
+      uint slice = row / pixel_height;
+      pixel_z[i] = int(slice * step_d);
+      row = row - slice * pixel_height;
+#endif
+      y[i] = int(row * step_h);
     }
   }
 }
@@ -266,7 +342,7 @@ void pixel_positions(uint pixel, out ivec4 y, out ivec4 x) {
   }
 
 void store(uint slice, uint first_channel, uint first_pixel, uint thread, uint split) {
-  uint plane = P.out_h * P.out_w;
+  uint plane = P.out_d * P.out_h * P.out_w;
   for (uint i = 0u; i < uint(BM * BN / THREADS); ++i) {
     uint at = i * uint(THREADS) + thread;
 #ifdef SHUFFLE
@@ -298,7 +374,14 @@ void store(uint slice, uint first_channel, uint first_pixel, uint thread, uint s
       uint stride_h = STRIDE_H;
       uint stride_w = STRIDE_W;
       uint row = pixel / pixel_width;
-      element += (row * stride_h + phase_y) * P.out_w + (pixel - row * pixel_width) * stride_w + phase_x;
+      element += (pixel - row * pixel_width) * stride_w + phase_x;
+#ifdef VOLUME
+      uint stride_d = STRIDE_D;
+      uint depth = row / pixel_height;
+      row = row - depth * pixel_height;
+      element += (depth * stride_d + phase_z) * P.out_h * P.out_w;
+#endif
+      element += (row * stride_h + phase_y) * P.out_w;
 #else
       element += pixel;
 #endif
@@ -329,6 +412,10 @@ void main() {
   uint stride_h = STRIDE_H;
   uint stride_w = STRIDE_W;
   slice = slice / (stride_h * stride_w);
+#ifdef VOLUME
+  uint stride_d = STRIDE_D;
+  slice = slice / stride_d;
+#endif
 #endif
   locate(slice);
   uint first_term = split * uint(BK * GROUP_BLOCKS);

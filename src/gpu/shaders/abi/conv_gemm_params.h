@@ -5,8 +5,10 @@
 #include "abi/om_params.h"
 
 OM_PARAMS_BEGIN(conv_gemm)
+OM_UINT(in_d) /* 1, except for a volume */
 OM_UINT(in_h)
 OM_UINT(in_w)
+OM_UINT(out_d)
 OM_UINT(out_h)
 OM_UINT(out_w)
 OM_UINT(in_channels)  /* of one group */
