@@ -1,5 +1,5 @@
-/* Pools on the device: float32, one to three spatial axes. A window's kernel and stride are constants
- * of the kernel, so that its loops are known to the compiler.
+/* Pools on the device: float32, one to three spatial axes. A window's kernel and stride are
+ * constants of the kernel, so that its loops are known to the compiler.
  */
 #include "abi/pool_global_params.h"
 #include "abi/pool_window_params.h"

@@ -70,8 +70,8 @@ typedef struct pass {
   uint64_t outer, mid, inner;
 } pass;
 
-/* The pass for the last axes in front of `end` that change, given the results of those behind; moves
- * `end` in front of them. */
+/* The pass for the last axes in front of `end` that change, given the results of those behind;
+ * moves `end` in front of them. */
 static pass next_pass(const om_resize_shape *shape, uint32_t *end) {
   static const om_resize_axis one = {
       .in = 1, .out = 1, .up = 1, .down = 1, .taps = 1, .is_identity = true};
@@ -87,11 +87,8 @@ static pass next_pass(const om_resize_shape *shape, uint32_t *end) {
   return p;
 }
 
-static const char *add_pass(om_gpu_binder *b,
-                            const pass *p,
-                            om_gpu_operand from,
-                            om_gpu_operand to,
-                            uint64_t elems) {
+static const char *add_pass(
+    om_gpu_binder *b, const pass *p, om_gpu_operand from, om_gpu_operand to, uint64_t elems) {
   const om_resize_params *params = om_gpu_binder_node(b)->params;
   const bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
   const om_resize_table_params block = {
@@ -137,8 +134,7 @@ static const char *bind(om_gpu_binder *b) {
   uint32_t end = shape.rank;
   for (bool is_last = false; !is_last; changed -= 2) {
     const pass p = next_pass(&shape, &end);
-    const uint64_t elems =
-        p.outer * (uint64_t)p.a->out * p.mid * (uint64_t)p.b->out * p.inner;
+    const uint64_t elems = p.outer * (uint64_t)p.a->out * p.mid * (uint64_t)p.b->out * p.inner;
     if (elems > INT32_MAX) return "its result is larger than the kernel counts";
     is_last = changed <= 2;
     const om_gpu_operand to =

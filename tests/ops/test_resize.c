@@ -262,7 +262,8 @@ static const om_op_case resize_cases[] = {
      .bit_exact = true},
     {.name = "crop_of_three",
      .opset = 18,
-     .inputs = {"f32 1x4x5x6", "f32 6 const = 0.4 -0.2 0.1 0.6 1.3 1.2", "-", "i64 3 const = 3 6 4"},
+     .inputs =
+         {"f32 1x4x5x6", "f32 6 const = 0.4 -0.2 0.1 0.6 1.3 1.2", "-", "i64 3 const = 3 6 4"},
      .attrs = "axes=1,2,3 mode=\"linear\" extrapolation_value=10.0f "
               "coordinate_transformation_mode=\"tf_crop_and_resize\""},
     {.name = "run_time_scales",
