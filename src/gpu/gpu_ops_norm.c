@@ -1,5 +1,7 @@
 /* Normalisations of float32: rows that stand one after the other. BatchNormalization is a chain:
- * times a factor a channel, plus a shift a channel, both made here from its constants. */
+ * times a factor a channel, plus a shift a channel, both made here from its constants; where those are
+ * made at run time it has a kernel. */
+#include "abi/batchnorm_params.h"
 #include "abi/layernorm_params.h"
 #include "base/om_thread.h"
 #include "gpu/om_gpu_rows.h"
@@ -96,6 +98,33 @@ static void fill_factors(const void *arg, const void *source, void *target) {
   om_flush_subnormals_end(state);
 }
 
+static const char *bind_run_time_statistics(om_gpu_binder *b,
+                                            const om_batchnorm_kernel_params *params) {
+  enum { INPUTS = 5, GROUP_THREADS = 128 };
+  om_gpu_operand operands[INPUTS + 1];
+  for (uint32_t i = 1; i < INPUTS; ++i) {
+    const char *reason = check_f32(b, i);
+    if (reason) return reason;
+  }
+  for (uint32_t i = 0; i < INPUTS; ++i) operands[i] = om_gpu_read(b, i);
+  operands[INPUTS] = om_gpu_write(b, 0);
+  const bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
+  om_gpu_dispatch *d =
+      om_gpu_add_dispatch(b, is_exact ? OM_SHADER_BATCHNORM_EXACT : OM_SHADER_BATCHNORM);
+  if (!d) return om_gpu_no_memory;
+  memcpy(d->operands, operands, sizeof operands);
+  d->operand_count = INPUTS + 1;
+  memcpy(d->params, params, sizeof *params);
+  d->params_bytes = sizeof *params;
+  d->has_chain = true;
+  d->chain_value = operands[INPUTS].index;
+  d->chain.inner = d->chain.channels = 1;
+  d->flops = 2 * (uint64_t)params->elems;
+  om_gpu_spread_groups(
+      b, ((uint64_t)params->elems + GROUP_THREADS - 1) / GROUP_THREADS, d->groups);
+  return NULL;
+}
+
 static const char *bind_batch_norm(om_gpu_binder *b) {
   const om_batch_norm_params *params = om_gpu_binder_node(b)->params;
   const om_tensor *in = om_gpu_input(b, 0);
@@ -109,8 +138,12 @@ static const char *bind_batch_norm(om_gpu_binder *b) {
   size_t inner = in->rank > 2 ? om_rule_product(in->dims, 2, in->rank) : 1;
   uint64_t bytes = fill.job.channels * sizeof(float);
   if (params->is_training) return "training stays on the CPU";
+  const om_batchnorm_kernel_params block = {.elems = (uint32_t)om_tensor_elems(in),
+                                            .inner = (uint32_t)inner,
+                                            .channels = (uint32_t)fill.job.channels,
+                                            .epsilon = params->epsilon};
   for (uint32_t i = 1; i < 5; ++i) {
-    if (!om_gpu_input(b, i)->data) return "its factors are known at run time only";
+    if (!om_gpu_input(b, i)->data) return bind_run_time_statistics(b, &block);
   }
   om_gpu_operand factors[2];
   for (size_t i = 0; i < 2; ++i) {

@@ -1,5 +1,7 @@
-/* Reductions of float32 over neighbouring axes. */
+/* Reductions of float32. Axes that do not stand together are brought together first, by a copy in
+ * which the rows stand one after the other. */
 #include "abi/reduce_params.h"
+#include "gpu/om_gpu_copy.h"
 #include "gpu/om_gpu_rows.h"
 #include "gpu/om_gpu_state.h"
 #include "ops/op_reduce.h"
@@ -10,6 +12,30 @@ static const char *find_axes(om_gpu_binder *b, uint32_t *out_mask) {
   if (axes && !om_rule_is_known(axes)) return "its axes are known at run time only";
   b->status = om_reduce_axes(b->ctx, params, om_gpu_input(b, 0), axes, out_mask);
   return b->status == OM_OK ? NULL : "its axes do not fit";
+}
+
+/* Copies the rows to scratch, one after the other, and describes them there. Not inlined: the two
+ * descriptions are too large for one frame. */
+__attribute__((noinline)) static const char *gather_rows(om_gpu_binder *b,
+                                                         om_rows *rows,
+                                                         om_gpu_operand *inout_from) {
+  const om_gpu_operand source = *inout_from;
+  om_strided copy = {.rank = rows->kept_rank + rows->reduced_rank};
+  int64_t stride = 1;
+  for (uint32_t i = 0; i < copy.rank; ++i) {
+    const bool is_kept = i < rows->kept_rank;
+    const uint32_t axis = is_kept ? i : i - rows->kept_rank;
+    copy.extents[i] = (int64_t)(is_kept ? rows->kept_extents[axis] : rows->reduced_extents[axis]);
+    copy.source_strides[i] =
+        (int64_t)(is_kept ? rows->kept_strides[axis] : rows->reduced_strides[axis]);
+  }
+  for (uint32_t i = copy.rank; i-- > 0; stride *= copy.extents[i]) copy.target_strides[i] = stride;
+  rows->kept_rank = rows->reduced_rank = 1;
+  rows->kept_extents[0] = rows->row_count;
+  rows->kept_strides[0] = rows->reduced_extents[0] = rows->row_elems;
+  rows->reduced_strides[0] = 1;
+  *inout_from = om_gpu_scratch(b, (uint64_t)rows->row_count * rows->row_elems * sizeof(float));
+  return om_gpu_bind_copy(b, &copy, OM_DTYPE_F32, source, *inout_from);
 }
 
 static const char *bind(om_gpu_binder *b) {
@@ -24,12 +50,15 @@ static const char *bind(om_gpu_binder *b) {
     om_gpu_make_view(b);
     return NULL;
   }
+  om_gpu_operand from = om_gpu_read(b, 0);
   om_rows_init(&rows, in, mask);
-  reason = om_gpu_rows_from(&rows, &fields);
-  if (reason) return reason;
+  if (om_gpu_rows_from(&rows, &fields)) {
+    reason = gather_rows(b, &rows, &from);
+    if (!reason) reason = om_gpu_rows_from(&rows, &fields);
+    if (reason) return reason;
+  }
 
   bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
-  om_gpu_operand from = om_gpu_read(b, 0);
   om_gpu_operand to = om_gpu_write(b, 0);
   om_gpu_dispatch *d = om_gpu_add_dispatch(b, is_exact ? OM_SHADER_REDUCE_EXACT : OM_SHADER_REDUCE);
   if (!d) return om_gpu_no_memory;
