@@ -1,6 +1,6 @@
 /* Normalisations of float32: rows that stand one after the other. BatchNormalization is a chain:
- * times a factor a channel, plus a shift a channel, both made here from its constants; where those are
- * made at run time it has a kernel. */
+ * times a factor a channel, plus a shift a channel, both made here from its constants; where those
+ * are made at run time it has a kernel. */
 #include "abi/batchnorm_params.h"
 #include "abi/layernorm_params.h"
 #include "base/om_thread.h"
@@ -120,8 +120,7 @@ static const char *bind_run_time_statistics(om_gpu_binder *b,
   d->chain_value = operands[INPUTS].index;
   d->chain.inner = d->chain.channels = 1;
   d->flops = 2 * (uint64_t)params->elems;
-  om_gpu_spread_groups(
-      b, ((uint64_t)params->elems + GROUP_THREADS - 1) / GROUP_THREADS, d->groups);
+  om_gpu_spread_groups(b, ((uint64_t)params->elems + GROUP_THREADS - 1) / GROUP_THREADS, d->groups);
   return NULL;
 }
 

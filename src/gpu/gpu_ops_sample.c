@@ -46,8 +46,8 @@ static om_gpu_dispatch *add_result(om_gpu_binder *b,
 static const char *bind_grid(om_gpu_binder *b) {
   const char *reason = check_inputs(b);
   if (reason) return reason;
-  const om_grid_sample job = om_grid_sample_fit(
-      om_gpu_binder_node(b)->params, om_gpu_input(b, 0), om_gpu_input(b, 1));
+  const om_grid_sample job =
+      om_grid_sample_fit(om_gpu_binder_node(b)->params, om_gpu_input(b, 0), om_gpu_input(b, 1));
   const om_grid_sample_kernel_params params = {
       .in_d = (uint32_t)job.in[0],
       .in_h = (uint32_t)job.in[1],
@@ -70,8 +70,7 @@ static const char *bind_roi(om_gpu_binder *b) {
   const om_tensor *x = om_gpu_input(b, 0);
   const char *reason = check_inputs(b);
   if (reason) return reason;
-  const om_roi_align job =
-      om_roi_align_fit(om_gpu_binder_node(b)->params, x, om_gpu_input(b, 1));
+  const om_roi_align job = om_roi_align_fit(om_gpu_binder_node(b)->params, x, om_gpu_input(b, 1));
   const om_roi_align_kernel_params params = {
       .in_h = job.in[0],
       .in_w = job.in[1],
@@ -92,11 +91,11 @@ static const char *bind_roi(om_gpu_binder *b) {
   return om_gpu_demand_indices(b, 2, x->dims, 1);
 }
 
-#define OM_GPU_SAMPLE_ENTRY(name, function)                                           \
-  {.domain = "",                                                                      \
-   .type = (name),                                                                    \
-   .dtypes = OM_DT(OM_DTYPE_F32),                                                     \
-   .has_exact = true,                                                                 \
+#define OM_GPU_SAMPLE_ENTRY(name, function)                                          \
+  {.domain = "",                                                                     \
+   .type = (name),                                                                   \
+   .dtypes = OM_DT(OM_DTYPE_F32),                                                    \
+   .has_exact = true,                                                                \
    .primitives = OM_PRIMITIVE_ARITHMETIC | OM_PRIMITIVE_DIVIDE | OM_PRIMITIVE_ROUND, \
    .bind = (function)}
 

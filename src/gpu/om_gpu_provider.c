@@ -223,6 +223,8 @@ done:
 
 static const char *check(om_provider_session *session, const om_node *node) {
   const om_gpu_op *op = om_gpu_op_find(node->domain, node->type);
+  if (node->op && node->op->is_sized_by_data)
+    return "the size of its result is only known at run time";
   if (!op) return "no kernel for this operator";
   if (session->mode == OM_MODE_EXACT) {
     if (!op->has_exact) return "no exact kernel for this operator";

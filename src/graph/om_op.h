@@ -74,6 +74,7 @@ typedef struct om_op {
       float32_inputs; /* bit i: input i is float32 whatever the others are: a Resize's scales */
   size_t params_bytes;
   bool is_random;         /* never folded, never merged */
+  bool is_sized_by_data;  /* the elements of its inputs decide about its result's shape */
   bool reads_shapes_only; /* run looks at its inputs' types and shapes, never at their
                              data, which may be NULL: Shape, Size */
   /* Names of the attributes that are bodies, in the order of om_op_bodies.run; resolve sees to it

@@ -302,6 +302,7 @@ const om_op om_ops_gather[] = {
      .dtypes = OM_DT_BYTES,
      .params_bytes = sizeof(om_compress_params),
      .resolve = compress_resolve,
+     .is_sized_by_data = true,
      .infer = compress_infer,
      .run = compress_run},
     {.type = NULL},

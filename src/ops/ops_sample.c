@@ -1,4 +1,5 @@
-/* GridSample and RoiAlign (docs/exact.md, "Samples"): float32; narrower types are computed in it. */
+/* GridSample and RoiAlign (docs/exact.md, "Samples"): float32; narrower types are computed in it.
+ */
 #include "cpu/exact/om_exact_sample.h"
 #include "ops/om_rule.h"
 #include "ops/op_sample.h"

@@ -470,6 +470,7 @@ const om_op om_ops_select[] = {
      .first_opset = 9,
      OM_RULE_COUNTS(1, 1, 1, 1),
      .dtypes = OM_DT_NUMBER | OM_DT(OM_DTYPE_BOOL),
+     .is_sized_by_data = true,
      .infer = nonzero_infer,
      .run = nonzero_run},
     {.domain = "",

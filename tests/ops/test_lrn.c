@@ -23,8 +23,8 @@ static void reference(const om_node *node,
       const double value = x->values[(int64_t)i + (c - channel) * inner];
       sum += value * value;
     }
-    const double scale = om_ref_float(node, "bias", 1) +
-                         om_ref_float(node, "alpha", 0.0001) / (double)size * sum;
+    const double scale =
+        om_ref_float(node, "bias", 1) + om_ref_float(node, "alpha", 0.0001) / (double)size * sum;
     outputs[0].values[i] = x->values[i] / pow(scale, om_ref_float(node, "beta", 0.75));
   }
 }

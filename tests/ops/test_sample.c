@@ -40,8 +40,7 @@ static int taps_of(const om_node *node, const axis *a, int64_t elems[8], double 
   const double last = (double)(a->in - 1);
   const double low = aligned ? 0 : -0.5;
   const double high = aligned ? last : last + 0.5;
-  double x =
-      aligned ? (a->n + 1) / 2 * last : ((a->n + 1) * (double)a->in - 1) / 2;
+  double x = aligned ? (a->n + 1) / 2 * last : ((a->n + 1) * (double)a->in - 1) / 2;
   if (is_nearest) x = nearbyint(x);
   if (x < low || x > high) {
     if (is_border) x = fmin(fmax(x, 0), last);
@@ -55,8 +54,9 @@ static int taps_of(const om_node *node, const axis *a, int64_t elems[8], double 
     if (w == 0) continue;
     int64_t at = e;
     if (at < 0 || at >= a->in) {
-      at = is_border ? (e < 0 ? 0 : a->in - 1)
-                     : reflects ? (int64_t)reflected((double)e, low, high) : -1;
+      at = is_border  ? (e < 0 ? 0 : a->in - 1)
+           : reflects ? (int64_t)reflected((double)e, low, high)
+                      : -1;
     }
     elems[count] = at;
     weights[count++] = w;
@@ -96,8 +96,9 @@ static void reference_grid(const om_node *node,
       double w = 1;
       bool is_inside = true;
       for (uint32_t a = axes; a-- > 0;) {
-        const int k = a == 0 ? t % counts[0]
-                             : a == 1 ? t / counts[0] % counts[1] : t / counts[0] / counts[1];
+        const int k = a == 0   ? t % counts[0]
+                      : a == 1 ? t / counts[0] % counts[1]
+                               : t / counts[0] / counts[1];
         at = at * x->dims[x->rank - 1 - a] + elems[a][k];
         is_inside = is_inside && elems[a][k] >= 0;
         w *= weights[a][k];
@@ -157,7 +158,9 @@ static const om_op_case grid_cases[] = {
      .attrs = "mode=\"cubic\" padding_mode=\"reflection\"",
      .scaled_error = 2e-6},
     {.name = "one_axis", .opset = 20, .inputs = {"f32 2x3x9", "f32 2x7x1 range -1.2 1.2"}},
-    {.name = "three_axes", .opset = 20, .inputs = {"f32 1x2x3x4x5", "f32 1x2x3x4x3 range -1.3 1.3"}},
+    {.name = "three_axes",
+     .opset = 20,
+     .inputs = {"f32 1x2x3x4x5", "f32 1x2x3x4x3 range -1.3 1.3"}},
     {.name = "three_axes_nearest",
      .opset = 22,
      .inputs = {"f32 1x2x3x4x5", "f32 1x2x3x4x3 range -1.3 1.3"},
@@ -233,8 +236,8 @@ static void sample_terms(
   if (at_x >= width - 1) at_x = width - 1, part_x = 0;
   for (int i = 0; i < 4; ++i) {
     const int64_t row = at_y + (i / 2 && part_y > 0), col = at_x + (i % 2 && part_x > 0);
-    terms[i] = (i / 2 ? part_y : 1 - part_y) * (i % 2 ? part_x : 1 - part_x) *
-               plane[row * width + col];
+    terms[i] =
+        (i / 2 ? part_y : 1 - part_y) * (i % 2 ? part_x : 1 - part_x) * plane[row * width + col];
   }
 }
 
@@ -245,10 +248,9 @@ static double roi_bin(const om_node *node,
                       int64_t bin_y,
                       int64_t bin_x) {
   const bool is_max = om_ref_text_is(node, "mode", "avg", "max");
-  const bool is_half = node->opset >= 16 && om_ref_text_is(node,
-                                                            "coordinate_transformation_mode",
-                                                            "half_pixel",
-                                                            "half_pixel");
+  const bool is_half =
+      node->opset >= 16 &&
+      om_ref_text_is(node, "coordinate_transformation_mode", "half_pixel", "half_pixel");
   const double scale = om_ref_float(node, "spatial_scale", 1);
   const int64_t given = om_ref_int(node, "sampling_ratio", 0);
   const char *const names[2] = {"output_height", "output_width"};
@@ -318,7 +320,8 @@ static const om_op_case roi_cases[] = {
     {.name = "whole_pixels",
      .opset = 16,
      .inputs = {"f32 2x3x7x9", ROIS, "i64 3 = 1 0 1"},
-     .attrs = "output_height=2 output_width=3 coordinate_transformation_mode=\"output_half_pixel\""},
+     .attrs =
+         "output_height=2 output_width=3 coordinate_transformation_mode=\"output_half_pixel\""},
     {.name = "of_no_size",
      .inputs = {"f32 1x1x4x4", "f32 1x4 = 2 2 2 2", "i64 1 = 0"},
      .expected = {"0"}},

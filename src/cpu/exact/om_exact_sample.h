@@ -137,8 +137,8 @@ OM_FN float om_roi_bin(float begin, float end, float bins, bool is_half_pixel) {
   return om_div(is_half_pixel ? size : om_max(size, 1.0f), bins);
 }
 
-/* Samples of a bin: the attribute's number, or as many as the bin has elements (none where it has no
- * size), up to twice the input's extent and one more. */
+/* Samples of a bin: the attribute's number, or as many as the bin has elements (none where it has
+ * no size), up to twice the input's extent and one more. */
 OM_FN uint om_roi_samples(float bin, uint given, uint extent) {
   float most = OM_TO_FLOAT(2u * extent + 1u);
   float count = om_max(0.0f, om_min(most, om_ceil(om_sample_bounded(bin))));
@@ -146,7 +146,8 @@ OM_FN uint om_roi_samples(float bin, uint given, uint extent) {
 }
 
 /* The coordinate of one sample; outside of -1..extent it counts as 0: om_roi_is_inside. */
-OM_FN float om_roi_place(float begin, float bin, uint bin_number, uint sample_number, uint samples) {
+OM_FN float om_roi_place(
+    float begin, float bin, uint bin_number, uint sample_number, uint samples) {
   OM_PRECISE float offset = OM_TO_FLOAT(bin_number) * bin;
   OM_PRECISE float middle = OM_TO_FLOAT(sample_number) + 0.5f;
   middle = middle * bin;

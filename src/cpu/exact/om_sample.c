@@ -27,8 +27,7 @@ static axis_taps taps_of(const om_grid_sample *job, int axis, const float *point
   axis_taps taps = {.count = 1, .weights = {1}};
   if (axis < missing) return taps;
   const float n = point[OM_SAMPLE_AXES - 1 - axis];
-  const float x =
-      om_sample_coordinate(n, (float)length, job->mode, job->padding, job->is_aligned);
+  const float x = om_sample_coordinate(n, (float)length, job->mode, job->padding, job->is_aligned);
   const int first = om_sample_first(x, job->mode);
   taps.count = om_sample_taps(job->mode);
   for (uint32_t t = 0; t < taps.count; ++t) {
@@ -76,8 +75,7 @@ static void grid_pixels(void *arg, size_t begin, size_t end) {
     }
     for (size_t c = 0; c < job->channels; ++c) {
       const size_t plane = image * job->channels + c;
-      run->y[plane * job->pixels + i % job->pixels] =
-          sampled(job, taps, run->x + plane * in_elems);
+      run->y[plane * job->pixels + i % job->pixels] = sampled(job, taps, run->x + plane * in_elems);
     }
   }
 }
@@ -139,8 +137,8 @@ static float roi_bin(const om_roi_align *job,
     for (uint32_t x = 0; x < samples[1]; ++x) {
       const float place[2] = {om_roi_place(begin[0], bin[0], bin_number[0], y, samples[0]),
                               om_roi_place(begin[1], bin[1], bin_number[1], x, samples[1])};
-      const bool is_inside = om_roi_is_inside(place[0], job->in[0]) &&
-                             om_roi_is_inside(place[1], job->in[1]);
+      const bool is_inside =
+          om_roi_is_inside(place[0], job->in[0]) && om_roi_is_inside(place[1], job->in[1]);
       const float sample = is_inside ? roi_sample(job, plane, place) : 0.0f;
       if (job->is_max) {
         value = is_first ? sample : om_max(value, sample);

@@ -16,8 +16,8 @@ typedef struct om_grid_sample {
   size_t pixels; /* results of a plane */
 } om_grid_sample;
 
-/* y [batch, channels, pixels] from x [batch, channels, in] at grid [batch, pixels, axis_count], whose
- * coordinates are those of the last axis first. */
+/* y [batch, channels, pixels] from x [batch, channels, in] at grid [batch, pixels, axis_count],
+ * whose coordinates are those of the last axis first. */
 void om_grid_sample_run(
     om_ctx *ctx, const om_grid_sample *job, const float *x, const float *grid, float *y);
 

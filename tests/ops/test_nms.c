@@ -1,0 +1,66 @@
+/* NonMaxSuppression with results worked out by hand. */
+#include "harness/om_test.h"
+
+#define BOXES \
+  "f32 1x6x4 = 0 0 1 1  0 0.1 1 1.1  0 -0.1 1 0.9  0 10 1 11  0 10.1 1 11.1  0 100 1 101"
+#define SCORES "f32 1x1x6 = 0.9 0.75 0.6 0.95 0.5 0.3"
+
+static const om_op_case cases[] = {
+    {.name = "overlap",
+     .inputs = {BOXES, SCORES, "i64 1 = 3", "f32 1 = 0.5"},
+     .shapes = {"3x3"},
+     .expected = {"0 0 3 0 0 0 0 0 5"}},
+    {.name = "known",
+     .inputs = {"f32 1x2x4 const = 0 0 1 1 0 0 1 1",
+                "f32 1x1x2 const = 0.5 0.7",
+                "i64 scalar const = 3",
+                "f32 scalar const = 0.5"},
+     .expected = {"0 0 1"}},
+    {.name = "score",
+     .inputs = {BOXES, SCORES, "i64 1 = 3", "f32 1 = 0.5", "f32 1 = 0.4"},
+     .shapes = {"2x3"},
+     .expected = {"0 0 3 0 0 0"}},
+    {.name = "few",
+     .inputs = {BOXES, SCORES, "i64 1 = 2", "f32 1 = 0.5"},
+     .expected = {"0 0 3 0 0 0"}},
+    {.name = "corners_in_any_order",
+     .inputs = {"f32 1x3x4 = 1 1 0 0  0 1.1 1 0.1  0 11 1 10",
+                "f32 1x1x3 = 0.5 0.6 0.1",
+                "i64 1 = 3",
+                "f32 1 = 0.5"},
+     .expected = {"0 0 1 0 0 2"}},
+    {.name = "by_center",
+     .inputs = {"f32 1x3x4 = 0.5 0.5 1 1  0.5 0.6 1 1  0.5 10.5 1 1",
+                "f32 1x1x3 = 0.9 0.75 0.6",
+                "i64 1 = 3",
+                "f32 1 = 0.5"},
+     .attrs = "center_point_box=1",
+     .expected = {"0 0 0 0 0 2"}},
+    {.name = "classes_and_images",
+     .inputs = {"f32 2x2x4 = 0 0 1 1  0 5 1 6",
+                "f32 2x2x2 = 0.1 0.2 0.4 0.3 0.5 0.5 nan 0.1",
+                "i64 1 = 2"},
+     .expected = {"0 0 1 0 0 0 0 1 0 0 1 1 1 0 0 1 0 1 1 1 1"}},
+    {.name = "none_wanted", .inputs = {BOXES, SCORES}, .shapes = {"0x3"}},
+    {.name = "wrong_boxes",
+     .inputs = {"f32 1x6x5", SCORES, "i64 1 = 3"},
+     .error = "do not go with scores"},
+    {.name = "wrong_rank", .inputs = {"f32 6x4", SCORES, "i64 1 = 3"}, .error = "three axes of"},
+    {.name = "wrong_number",
+     .inputs = {BOXES, SCORES, "i64 2 = 3 4"},
+     .error = "must be one int64"},
+    {.name = "wrong_overlap",
+     .inputs = {BOXES, SCORES, "i64 1 = 3", "f32 1 = 1.5"},
+     .error = "does not lie in 0..1"},
+    {.name = "wrong_format",
+     .inputs = {BOXES, SCORES, "i64 1 = 3"},
+     .attrs = "center_point_box=2",
+     .error = "center_point_box is 2"},
+};
+static const om_op_suite suites[] = {
+    {.op_type = "NonMaxSuppression",
+     .cases = cases,
+     .case_count = sizeof cases / sizeof cases[0],
+     .declined = "the size of its result"},
+};
+OM_OP_TESTS(suites)
