@@ -14,42 +14,42 @@
 #include "abi/matmul_sum_params.h"
 #include "gpu/om_gpu_matmul.h"
 
-enum {
-  OM_CHAIN_ADD = 64, /* numbers of ops/elementwise.def */
-  OM_CHAIN_MUL = 66,
-  OM_MATMUL_BATCH_AXES = 3,
-};
+enum { OM_MATMUL_BATCH_AXES = 3 };
 
-/* The kernels by tile, quads and exactness, and their cost: nanoseconds that a workgroup takes for
- * a step where it is alone on its core, and those that each further one adds. Measured on an NVIDIA
- * H200 (2026-11); only the proportions matter. */
+/* The kernels by tile, quads, type and exactness, and their cost: nanoseconds that a workgroup
+ * takes for a step where it is alone on its core, and those that each further one adds. Measured on
+ * an NVIDIA H200 (2026-11); only the proportions matter. */
 static const struct {
   uint32_t tile, step_terms;
   uint32_t alone_ns, further_ns;
-  uint32_t fill_percent; /* of a step, before the first is there */
-  om_shader shaders[2][2];
+  uint32_t fill_percent;       /* of a step, before the first is there */
+  om_gpu_forms forms[2];       /* by quads */
+  om_shader half_chunks[2][2]; /* by quads and exactness: float16, with float32 sums */
 } tiles[] = {
     {64,
      32,
      1300,
      1160,
      100,
-     {{OM_SHADER_MATMUL_TILE64, OM_SHADER_MATMUL_TILE64_EXACT},
-      {OM_SHADER_MATMUL_TILE64_VEC4, OM_SHADER_MATMUL_TILE64_VEC4_EXACT}}},
+     {OM_GPU_FORMS(MATMUL_TILE64), OM_GPU_FORMS(MATMUL_TILE64_VEC4)},
+     {{OM_SHADER_MATMUL_TILE64_CHUNKS_HALF, OM_SHADER_MATMUL_TILE64_CHUNKS_HALF_EXACT},
+      {OM_SHADER_MATMUL_TILE64_VEC4_CHUNKS_HALF, OM_SHADER_MATMUL_TILE64_VEC4_CHUNKS_HALF_EXACT}}},
     {32,
      32,
      850,
      330,
      100,
-     {{OM_SHADER_MATMUL_TILE32, OM_SHADER_MATMUL_TILE32_EXACT},
-      {OM_SHADER_MATMUL_TILE32_VEC4, OM_SHADER_MATMUL_TILE32_VEC4_EXACT}}},
+     {OM_GPU_FORMS(MATMUL_TILE32), OM_GPU_FORMS(MATMUL_TILE32_VEC4)},
+     {{OM_SHADER_MATMUL_TILE32_CHUNKS_HALF, OM_SHADER_MATMUL_TILE32_CHUNKS_HALF_EXACT},
+      {OM_SHADER_MATMUL_TILE32_VEC4_CHUNKS_HALF, OM_SHADER_MATMUL_TILE32_VEC4_CHUNKS_HALF_EXACT}}},
     {16,
      128,
      1160,
      700,
      50,
-     {{OM_SHADER_MATMUL_TILE16, OM_SHADER_MATMUL_TILE16_EXACT},
-      {OM_SHADER_MATMUL_TILE16_VEC4, OM_SHADER_MATMUL_TILE16_VEC4_EXACT}}},
+     {OM_GPU_FORMS(MATMUL_TILE16), OM_GPU_FORMS(MATMUL_TILE16_VEC4)},
+     {{OM_SHADER_MATMUL_TILE16_CHUNKS_HALF, OM_SHADER_MATMUL_TILE16_CHUNKS_HALF_EXACT},
+      {OM_SHADER_MATMUL_TILE16_VEC4_CHUNKS_HALF, OM_SHADER_MATMUL_TILE16_VEC4_CHUNKS_HALF_EXACT}}},
 };
 
 static uint64_t pieces(uint64_t count, uint64_t size) {
@@ -107,20 +107,22 @@ static om_matmul_cut choose_cut(const om_matmul *m, bool is_exact) {
 
 typedef struct om_b_layout {
   size_t matrices, depth, cols;
-  size_t pitch;   /* floats from row to row: cols rounded up to four */
+  size_t pitch; /* elements from row to row: cols rounded up to four */
+  size_t elem_bytes;
   bool is_turned; /* the source is [cols, depth] */
 } om_b_layout;
 
 static void fill_b(const void *arg, const void *source, void *target) {
   const om_b_layout *layout = arg;
-  float *to = target;
+  const size_t bytes = layout->elem_bytes;
+  const char *from = source;
+  char *to = target; /* zeroed */
   for (size_t row = 0; row < layout->matrices * layout->depth; ++row) {
     const size_t k = row % layout->depth;
     const size_t matrix = row / layout->depth * layout->depth * layout->cols;
-    for (size_t col = 0; col < layout->pitch; ++col) {
+    for (size_t col = 0; col < layout->cols; ++col) {
       const size_t at = layout->is_turned ? col * layout->depth + k : k * layout->cols + col;
-      to[row * layout->pitch + col] =
-          col < layout->cols ? om_gpu_float_at(source, matrix + at) : 0.0f;
+      memcpy(to + (row * layout->pitch + col) * bytes, from + (matrix + at) * bytes, bytes);
     }
   }
 }
@@ -137,11 +139,12 @@ static om_gpu_operand bind_b(om_gpu_binder *b,
       .cols = m->cols,
       .pitch = om_size_align(m->cols, 4),
       .is_turned = is_turned,
+      .elem_bytes = om_dtype_bits(tensor->dtype) / 8,
   };
   params->b_depth_stride = (uint32_t)(is_turned ? 1 : m->cols);
   params->b_col_stride = (uint32_t)(is_turned ? m->depth : 1);
   if (!tensor->data || (!is_turned && layout.pitch == layout.cols)) return om_gpu_read(b, 1);
-  const uint64_t bytes = (uint64_t)layout.matrices * m->depth * layout.pitch * sizeof(float);
+  const uint64_t bytes = (uint64_t)layout.matrices * m->depth * layout.pitch * layout.elem_bytes;
   if (bytes > om_gpu_binder_limits(b)->max_binding_bytes) return om_gpu_read(b, 1);
   uint32_t *const strides[] = {&params->b_stride_0, &params->b_stride_1, &params->b_stride_2};
   for (size_t i = 0; i < OM_COUNT_OF(strides); ++i) {
@@ -204,7 +207,7 @@ static om_gpu_dispatch *add_product(om_gpu_binder *b,
   memcpy(d->operands, operands, 3 * sizeof *operands);
   d->operand_count = 3;
   om_gpu_spread_groups(b, params->group_count, d->groups);
-  d->has_chain = true;
+  d->has_chain = om_shader_chain_get(shader) != NULL;
   d->chain_value = om_gpu_write(b, 0).index;
   d->chain.inner = d->chain.channels = 1;
   d->flops = 2 * (uint64_t)om_tensor_elems(om_gpu_output(b, 0)) * params->depth;
@@ -213,14 +216,13 @@ static om_gpu_dispatch *add_product(om_gpu_binder *b,
 
 /* The pass that adds the chunks; it has the product's chain. */
 static om_gpu_dispatch *add_sum(om_gpu_binder *b, om_gpu_operand chunks, uint64_t chunk_count) {
-  const bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
   const om_matmul_sum_params params = {
       .elems = (uint32_t)om_tensor_elems(om_gpu_output(b, 0)),
       .chunk_count = (uint32_t)chunk_count,
   };
   const om_gpu_operand to = om_gpu_write(b, 0);
   om_gpu_dispatch *d =
-      om_gpu_add_dispatch(b, is_exact ? OM_SHADER_MATMUL_SUM_EXACT : OM_SHADER_MATMUL_SUM);
+      om_gpu_add_dispatch(b, OM_GPU_KERNEL(b, MATMUL_SUM, om_gpu_output(b, 0)->dtype));
   if (!d) return NULL;
   memcpy(d->params, &params, sizeof params);
   d->params_bytes = sizeof params;
@@ -241,6 +243,7 @@ static const char *bind_product(om_gpu_binder *b,
                                 bool is_b_turned,
                                 om_gpu_dispatch **out_dispatch) {
   const bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
+  const om_dtype dtype = om_gpu_input(b, 0)->dtype;
   if (m->depth == 0) return "it adds no terms";
   om_matmul_cut cut = choose_cut(m, is_exact);
   om_matmul_params params = {
@@ -250,7 +253,7 @@ static const char *bind_product(om_gpu_binder *b,
       .a_row_stride = (uint32_t)m->a_row_stride,
       .a_depth_stride = (uint32_t)m->a_depth_stride,
   };
-  if (om_gpu_input(b, 1)->dtype != OM_DTYPE_F32) return "its operands are not both float32";
+  if (om_gpu_input(b, 1)->dtype != dtype) return "its operands differ in type";
   if (!om_gpu_output(b, 0)) return "nothing reads its result";
   if (m->rows > INT32_MAX || m->cols > INT32_MAX || m->depth > INT32_MAX ||
       cut.groups > INT32_MAX) {
@@ -262,11 +265,14 @@ static const char *bind_product(om_gpu_binder *b,
   if (!set_batch(m, &params)) return "its batch repeats in more than three runs of axes";
   om_gpu_operand operands[3] = {om_gpu_read(b, 0)};
   operands[1] = bind_b(b, m, is_b_turned, &params);
-  om_shader shader = tiles[cut.tile].shaders[takes_quads(&params)][is_exact];
+  om_shader shader = om_gpu_form(b, &tiles[cut.tile].forms[takes_quads(&params)], dtype);
+  if (cut.chunk_count > 1 && dtype == OM_DTYPE_F16) {
+    shader = tiles[cut.tile].half_chunks[takes_quads(&params)][is_exact];
+  }
   uint64_t tile_rows = tiles[cut.tile].tile;
   uint64_t tile_cols = tile_rows;
   if (takes_rows_kernel(&params)) {
-    shader = is_exact ? OM_SHADER_MATMUL_ROWS_EXACT : OM_SHADER_MATMUL_ROWS;
+    shader = OM_GPU_KERNEL(b, MATMUL_ROWS, dtype);
     tile_rows = 1;
     tile_cols = 32;
     cut = (om_matmul_cut){.chunk_count = 1, .chunk_depth = m->depth};
@@ -296,31 +302,14 @@ static const char *bind_matmul(om_gpu_binder *b) {
 
 /* ---- Gemm ---- */
 
-typedef struct om_scaled_c {
-  const void *data;
-  size_t elems;
-  float beta;
-} om_scaled_c;
-
-static void fill_c(const void *arg, const void *source, void *target) {
-  (void)source; /* scaled by beta, it is not found again by its data alone */
-  const om_scaled_c *c = arg;
-  for (size_t i = 0; i < c->elems; ++i) {
-    ((float *)target)[i] = om_gpu_float_at(c->data, i) * c->beta;
-  }
-}
-
-/* Adds C, which broadcasts to rows by cols, to the product's chain. */
+/* Adds C, times beta, which broadcasts to rows by cols, to the product's chain. */
 static const char *add_c(om_gpu_binder *b, const om_tensor *c, float beta, om_gpu_dispatch *d) {
   const om_tensor *y = om_gpu_output(b, 0);
   const size_t elems = om_tensor_elems(c);
-  const om_scaled_c scaled = {.data = c->data, .elems = elems, .beta = beta};
-  om_chain_item item = {.op = OM_CHAIN_ADD, .source = OM_CHAIN_VECTOR};
-  if (!c->data && beta != 1.0f) return "beta is not 1, and C is only known at run time";
-  om_gpu_operand operand =
-      beta == 1.0f
-          ? om_gpu_read(b, 2)
-          : om_gpu_made_constant(b, UINT32_MAX, "scaled", elems * sizeof(float), fill_c, &scaled);
+  const bool is_scaled = beta != 1.0f;
+  const om_gpu_operand operand = om_gpu_read(b, 2);
+  om_chain_item item = {.op = is_scaled ? OM_CHAIN_ADD_SCALED : OM_CHAIN_Add,
+                        .source = OM_CHAIN_VECTOR};
   if (elems == om_tensor_elems(y)) {
     item.source = OM_CHAIN_TENSOR;
   } else if (elems != 1) {
@@ -328,13 +317,13 @@ static const char *add_c(om_gpu_binder *b, const om_tensor *c, float beta, om_gp
     d->chain.inner = is_row ? 1 : (uint32_t)y->dims[1];
     d->chain.channels = (uint32_t)elems;
   }
-  return om_gpu_chain_add(&d->chain, item, &operand, NULL, 0) ? NULL : om_gpu_no_memory;
+  return om_gpu_chain_add(&d->chain, item, &operand, &beta, is_scaled) ? NULL : om_gpu_no_memory;
 }
 
 static const char *bind_gemm(om_gpu_binder *b) {
   const om_gemm_params *p = om_gpu_binder_node(b)->params;
   const om_tensor *c = om_gpu_input(b, 2);
-  const om_chain_item scale = {.op = OM_CHAIN_MUL, .source = OM_CHAIN_SCALAR};
+  const om_chain_item scale = {.op = OM_CHAIN_Mul, .source = OM_CHAIN_SCALAR};
   om_gpu_dispatch *d = NULL;
   om_matmul m;
   om_gemm_describe(p, om_gpu_input(b, 0), om_gpu_input(b, 1), &m);
@@ -349,13 +338,13 @@ static const char *bind_gemm(om_gpu_binder *b) {
 const om_gpu_op om_gpu_ops_matmul[] = {
     {.domain = "",
      .type = "Gemm",
-     .dtypes = OM_DT(OM_DTYPE_F32),
+     .dtypes = OM_DT_REAL,
      .has_exact = true,
      .primitives = OM_PRIMITIVE_ARITHMETIC,
      .bind = bind_gemm},
     {.domain = "",
      .type = "MatMul",
-     .dtypes = OM_DT(OM_DTYPE_F32),
+     .dtypes = OM_DT_REAL,
      .has_exact = true,
      .primitives = OM_PRIMITIVE_ARITHMETIC,
      .bind = bind_matmul},

@@ -1,4 +1,4 @@
-/* Softmax and LogSoftmax of float32. */
+/* Softmax and LogSoftmax of float32 and float16. */
 #include "abi/softmax_params.h"
 #include "gpu/om_gpu_rows.h"
 #include "gpu/om_gpu_state.h"
@@ -16,11 +16,9 @@ static const char *bind(om_gpu_binder *b) {
   const char *reason = om_gpu_rows_from(&rows, &fields);
   if (reason) return reason;
 
-  bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
   om_gpu_operand from = om_gpu_read(b, 0);
   om_gpu_operand to = om_gpu_write(b, 0);
-  om_gpu_dispatch *d =
-      om_gpu_add_dispatch(b, is_exact ? OM_SHADER_SOFTMAX_EXACT : OM_SHADER_SOFTMAX);
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, OM_GPU_KERNEL(b, SOFTMAX, in->dtype));
   if (!d) return om_gpu_no_memory;
   om_softmax_kernel_params block;
   memcpy(&block, &fields, sizeof fields);
@@ -39,7 +37,7 @@ static const char *bind(om_gpu_binder *b) {
 #define OM_GPU_SOFTMAX(name)                                                             \
   {.domain = "",                                                                         \
    .type = (name),                                                                       \
-   .dtypes = OM_DT(OM_DTYPE_F32),                                                        \
+   .dtypes = OM_DT_REAL,                                                                 \
    .has_exact = true,                                                                    \
    .primitives = OM_PRIMITIVE_ARITHMETIC | OM_PRIMITIVE_DIVIDE | OM_PRIMITIVE_FUNCTIONS, \
    .bind = bind}

@@ -14,8 +14,9 @@
 #include "abi/elementwise_params.h"
 #include "gpu/om_gpu_state.h"
 
-uint32_t om_chain_op_scalars(uint8_t op) {
-  switch (op) {
+uint32_t om_chain_item_scalars(const om_chain_item *item) {
+  if (item->source == OM_CHAIN_SCALAR || item->op == OM_CHAIN_ADD_SCALED) return 1;
+  switch (item->op) {
 #define OM_UNARY(number, type, name, opset, scalar_count, expression) \
   case number:                                                        \
     return scalar_count;

@@ -107,11 +107,6 @@ static bool agree_on_vectors(growth *g, const om_gpu_chain *other) {
   return g->chain.inner == other->inner && g->chain.channels == other->channels;
 }
 
-static uint32_t scalars_of(const om_chain_item *item) {
-  if (item->source == OM_CHAIN_SCALAR) return 1;
-  return item->source == OM_CHAIN_NONE ? om_chain_op_scalars(item->op) : 0;
-}
-
 /* Appends one item of a reader's chain, read from `operand` (NULL: none). */
 static bool take_item(const fusing *f,
                       uint32_t at,
@@ -126,7 +121,7 @@ static bool take_item(const fusing *f,
     g->saved = (uint32_t)OM_PLAN_NO_VALUE;
   }
   if (operand && !exists_before(f, operand, at)) return false;
-  return om_gpu_chain_add(&g->chain, item, operand, scalars, scalars_of(&item));
+  return om_gpu_chain_add(&g->chain, item, operand, scalars, om_chain_item_scalars(&item));
 }
 
 /* Appends the chain of launch `reader`, which must start from the chain's value. */
@@ -157,7 +152,7 @@ static bool take_launch(const fusing *f, uint32_t at, uint32_t reader, growth *g
       operand = &d->operands[0];
     }
     if (!take_item(f, at, g, item, operand, &chain->scalars[scalar])) return false;
-    scalar += scalars_of(&chain->items[i]);
+    scalar += om_chain_item_scalars(&chain->items[i]);
   }
   g->absorbed[g->absorbed_count++] = reader;
   g->value = d->chain_value;

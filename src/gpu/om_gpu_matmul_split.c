@@ -77,9 +77,9 @@ static bool has_matrix_hardware(const om_gpu_binder *b) {
 bool om_gpu_takes_split(const om_gpu_binder *b, const om_matmul *m, uint64_t portable_ns) {
   enum { FEW_ROWS = 8 };
   return om_gpu_binder_mode(b) != OM_MODE_EXACT && has_matrix_hardware(b) &&
-         om_gpu_input(b, 1)->data && om_strided_elems(&m->batch) == 1 && m->rows > FEW_ROWS &&
-         m->a_depth_stride == 1 && m->depth % 4 == 0 && m->a_row_stride % 4 == 0 &&
-         m->rows * m->cols <= INT32_MAX / 4 &&
+         om_gpu_input(b, 0)->dtype == OM_DTYPE_F32 && om_gpu_input(b, 1)->data &&
+         om_strided_elems(&m->batch) == 1 && m->rows > FEW_ROWS && m->a_depth_stride == 1 &&
+         m->depth % 4 == 0 && m->a_row_stride % 4 == 0 && m->rows * m->cols <= INT32_MAX / 4 &&
          om_split_bytes(m->depth, m->cols) <= om_gpu_binder_limits(b)->max_binding_bytes &&
          choose_cut(m).cost_ns < portable_ns;
 }

@@ -50,11 +50,9 @@ typedef enum om_chain_op {
 #include "ops/elementwise.def"
 #undef OM_UNARY
 #undef OM_BINARY
-  OM_CHAIN_SAVE = 250, /* keeps the value for a later SAVED operand */
+  OM_CHAIN_SAVE = 250,       /* keeps the value for a later SAVED operand */
+  OM_CHAIN_ADD_SCALED = 251, /* x + y * scalar, of an operand in a buffer */
 } om_chain_op;
-
-/* Scalars (p, q) that a unary operation takes; 0 for a binary one. */
-uint32_t om_chain_op_scalars(uint8_t op);
 
 typedef struct om_chain_item {
   uint8_t op;      /* om_chain_op: a number of elementwise.def, or OM_CHAIN_SAVE */
@@ -63,6 +61,9 @@ typedef struct om_chain_item {
   bool is_swapped; /* the chain's value is the second operand: c - x */
   bool is_rounded; /* of float16: the value before it was an operator's result */
 } om_chain_item;
+
+/* Scalars that the item takes: a SCALAR operand, or an operation's p and q. */
+uint32_t om_chain_item_scalars(const om_chain_item *item);
 
 typedef enum om_gpu_operand_kind {
   OM_GPU_NOTHING = 0, /* an unused binding: the program binds a few zeros */
@@ -209,8 +210,8 @@ const char *om_gpu_bind_elementwise(om_gpu_binder *b,
  * chain to fill (om_gpu_chain_add); NULL as above. The kernel is chosen later. */
 om_gpu_dispatch *om_gpu_add_elementwise(om_gpu_binder *b, uint32_t input);
 
-/* Appends an item to a chain, with its operand where it takes one (VECTOR, TENSOR) or
- * its scalars (a SCALAR's value, or an operation's p and q). Whoever adds a VECTOR sets
+/* Appends an item to a chain, with its operand where it takes one (VECTOR, TENSOR) and
+ * its scalars. Whoever adds a VECTOR sets
  * inner and channels first. False: the chain is full, and nothing has changed. */
 bool om_gpu_chain_add(om_gpu_chain *chain,
                       om_chain_item item,

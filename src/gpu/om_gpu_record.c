@@ -49,8 +49,7 @@ void om_gpu_describe_kernel(const om_gpu_dispatch *dispatch, om_gpu_kernel_key *
   for (uint32_t i = 0; i < dispatch->chain.item_count; ++i) {
     const om_chain_item *item = &dispatch->chain.items[i];
     out_key->constants[dispatch->constant_count + i] = encode_item(item, scalar);
-    if (item->source == OM_CHAIN_SCALAR) ++scalar;
-    if (item->source == OM_CHAIN_NONE) scalar += om_chain_op_scalars(item->op);
+    scalar += om_chain_item_scalars(item);
   }
 }
 

@@ -5,7 +5,7 @@
 // columns. With SLICES 4 (small tiles, for products with few results) a quarter of the workgroup
 // takes each block of 32 terms, and the four sums meet in shared memory.
 // Where there are few tiles and many terms, the depth is cut into chunks of workgroups of their own,
-// and matmul_sum.comp adds their results.
+// and matmul_sum.comp adds their results; those are float32, also in the _chunks variants of float16.
 //
 // Order of sums, exact: blocks of 32 terms in increasing k, product and sum rounded; four block
 // sums added in order make a group; groups added in order to the total (docs/exact.md, Products).
@@ -24,14 +24,47 @@
 //! kernel matmul_tile16_exact       OM_EXACT=1 TILE=16 ROWS=1 SLICES=4
 //! kernel matmul_tile16_vec4        OM_EXACT=0 TILE=16 ROWS=1 SLICES=4 VEC4=1
 //! kernel matmul_tile16_vec4_exact  OM_EXACT=1 TILE=16 ROWS=1 SLICES=4 VEC4=1
+//! kernel matmul_tile64_half                    OM_EXACT=0 TILE=64 ROWS=4 SLICES=1 HALF=1
+//! kernel matmul_tile64_half_exact              OM_EXACT=1 TILE=64 ROWS=4 SLICES=1 HALF=1
+//! kernel matmul_tile64_vec4_half               OM_EXACT=0 TILE=64 ROWS=4 SLICES=1 VEC4=1 HALF=1
+//! kernel matmul_tile64_vec4_half_exact         OM_EXACT=1 TILE=64 ROWS=4 SLICES=1 VEC4=1 HALF=1
+//! kernel matmul_tile32_half                    OM_EXACT=0 TILE=32 ROWS=4 SLICES=1 HALF=1
+//! kernel matmul_tile32_half_exact              OM_EXACT=1 TILE=32 ROWS=4 SLICES=1 HALF=1
+//! kernel matmul_tile32_vec4_half               OM_EXACT=0 TILE=32 ROWS=4 SLICES=1 VEC4=1 HALF=1
+//! kernel matmul_tile32_vec4_half_exact         OM_EXACT=1 TILE=32 ROWS=4 SLICES=1 VEC4=1 HALF=1
+//! kernel matmul_tile16_half                    OM_EXACT=0 TILE=16 ROWS=1 SLICES=4 HALF=1
+//! kernel matmul_tile16_half_exact              OM_EXACT=1 TILE=16 ROWS=1 SLICES=4 HALF=1
+//! kernel matmul_tile16_vec4_half               OM_EXACT=0 TILE=16 ROWS=1 SLICES=4 VEC4=1 HALF=1
+//! kernel matmul_tile16_vec4_half_exact         OM_EXACT=1 TILE=16 ROWS=1 SLICES=4 VEC4=1 HALF=1
+//! kernel matmul_tile64_chunks_half             OM_EXACT=0 TILE=64 ROWS=4 SLICES=1 HALF=1 CHUNKS=1
+//! kernel matmul_tile64_chunks_half_exact       OM_EXACT=1 TILE=64 ROWS=4 SLICES=1 HALF=1 CHUNKS=1
+//! kernel matmul_tile64_vec4_chunks_half        OM_EXACT=0 TILE=64 ROWS=4 SLICES=1 VEC4=1 HALF=1 CHUNKS=1
+//! kernel matmul_tile64_vec4_chunks_half_exact  OM_EXACT=1 TILE=64 ROWS=4 SLICES=1 VEC4=1 HALF=1 CHUNKS=1
+//! kernel matmul_tile32_chunks_half             OM_EXACT=0 TILE=32 ROWS=4 SLICES=1 HALF=1 CHUNKS=1
+//! kernel matmul_tile32_chunks_half_exact       OM_EXACT=1 TILE=32 ROWS=4 SLICES=1 HALF=1 CHUNKS=1
+//! kernel matmul_tile32_vec4_chunks_half        OM_EXACT=0 TILE=32 ROWS=4 SLICES=1 VEC4=1 HALF=1 CHUNKS=1
+//! kernel matmul_tile32_vec4_chunks_half_exact  OM_EXACT=1 TILE=32 ROWS=4 SLICES=1 VEC4=1 HALF=1 CHUNKS=1
+//! kernel matmul_tile16_chunks_half             OM_EXACT=0 TILE=16 ROWS=1 SLICES=4 HALF=1 CHUNKS=1
+//! kernel matmul_tile16_chunks_half_exact       OM_EXACT=1 TILE=16 ROWS=1 SLICES=4 HALF=1 CHUNKS=1
+//! kernel matmul_tile16_vec4_chunks_half        OM_EXACT=0 TILE=16 ROWS=1 SLICES=4 VEC4=1 HALF=1 CHUNKS=1
+//! kernel matmul_tile16_vec4_chunks_half_exact  OM_EXACT=1 TILE=16 ROWS=1 SLICES=4 VEC4=1 HALF=1 CHUNKS=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
-#define OM_CHAIN
-#define CHAIN_BASE 0
-#define CHAIN_BINDING 3
+#ifndef CHUNKS
+#  define OM_CHAIN
+#  define CHAIN_BASE 0
+#  define CHAIN_BINDING 3
+#endif
 #include "common/om_shader.glsl"
 #include "abi/matmul_params.h"
-#include "common/chain.glsl"
+#ifdef CHUNKS
+#  define RESULT float
+#  define FINISH(value, at) (value)
+#else
+#  include "common/chain.glsl"
+#  define RESULT ELEMENT
+#  define FINISH(value, at) STORE(chain_apply(value, at))
+#endif
 
 #define THREADS uint(TILE / ROWS * TILE / 4 * SLICES)
 #define BLOCK 32u
@@ -42,13 +75,13 @@
 layout(local_size_x = TILE / ROWS * TILE / 4 * SLICES) in;
 
 #ifdef VEC4
-layout(set = 0, binding = 0, std430) readonly buffer A { vec4 a_data[]; };
-layout(set = 0, binding = 1, std430) readonly buffer B { vec4 b_data[]; };
+layout(set = 0, binding = 0, std430) readonly buffer A { ELEMENT4 a_data[]; };
+layout(set = 0, binding = 1, std430) readonly buffer B { ELEMENT4 b_data[]; };
 #else
-layout(set = 0, binding = 0, std430) readonly buffer A { float a_data[]; };
-layout(set = 0, binding = 1, std430) readonly buffer B { float b_data[]; };
+layout(set = 0, binding = 0, std430) readonly buffer A { ELEMENT a_data[]; };
+layout(set = 0, binding = 1, std430) readonly buffer B { ELEMENT b_data[]; };
 #endif
-layout(set = 0, binding = 2, std430) writeonly buffer Y { float y_data[]; };
+layout(set = 0, binding = 2, std430) writeonly buffer Y { RESULT y_data[]; };
 
 // a's piece by rows, four terms a quad; which quad of eight is turned by the row, so that rows
 // read at once lie in different banks. b's piece by terms, four columns a quad.
@@ -59,13 +92,13 @@ vec4 fetch_a(uint base, uint row, uint k) {
   vec4 quad = vec4(0.0);
   if (row < P.rows && k < P.depth) {
 #ifdef VEC4
-    quad = a_data[(base + row * P.a_row_stride + k) / 4u];
+    quad = LOAD4(a_data[(base + row * P.a_row_stride + k) / 4u]);
 #else
     uint at = base + row * P.a_row_stride + k * P.a_depth_stride;
-    quad.x = a_data[at];
-    if (k + 1u < P.depth) quad.y = a_data[at + P.a_depth_stride];
-    if (k + 2u < P.depth) quad.z = a_data[at + 2u * P.a_depth_stride];
-    if (k + 3u < P.depth) quad.w = a_data[at + 3u * P.a_depth_stride];
+    quad.x = LOAD(a_data[at]);
+    if (k + 1u < P.depth) quad.y = LOAD(a_data[at + P.a_depth_stride]);
+    if (k + 2u < P.depth) quad.z = LOAD(a_data[at + 2u * P.a_depth_stride]);
+    if (k + 3u < P.depth) quad.w = LOAD(a_data[at + 3u * P.a_depth_stride]);
 #endif
   }
   return quad;
@@ -75,13 +108,13 @@ vec4 fetch_b(uint base, uint k, uint col) {
   vec4 quad = vec4(0.0);
   if (k < P.depth && col < P.cols) {
 #ifdef VEC4
-    quad = b_data[(base + k * P.b_depth_stride + col) / 4u];
+    quad = LOAD4(b_data[(base + k * P.b_depth_stride + col) / 4u]);
 #else
     uint at = base + k * P.b_depth_stride + col * P.b_col_stride;
-    quad.x = b_data[at];
-    if (col + 1u < P.cols) quad.y = b_data[at + P.b_col_stride];
-    if (col + 2u < P.cols) quad.z = b_data[at + 2u * P.b_col_stride];
-    if (col + 3u < P.cols) quad.w = b_data[at + 3u * P.b_col_stride];
+    quad.x = LOAD(b_data[at]);
+    if (col + 1u < P.cols) quad.y = LOAD(b_data[at + P.b_col_stride]);
+    if (col + 2u < P.cols) quad.z = LOAD(b_data[at + 2u * P.b_col_stride]);
+    if (col + 3u < P.cols) quad.w = LOAD(b_data[at + 3u * P.b_col_stride]);
 #endif
   }
   return quad;
@@ -244,7 +277,7 @@ void main() {
   uint col = col_begin + own_col;
   if (is_real && row < P.rows && col < P.cols) {
     uint at = y_base + row * P.cols + col;
-    y_data[at] = chain_apply(total, at);
+    y_data[at] = FINISH(total, at);
   }
 #else
   for (uint r = 0u; r < uint(ROWS); ++r) {
@@ -258,7 +291,7 @@ void main() {
       uint col = col_begin + lane * 4u + c;
       if (is_real && row < P.rows && col < P.cols) {
         uint at = y_base + row * P.cols + col;
-        y_data[at] = chain_apply(result[c], at);
+        y_data[at] = FINISH(result[c], at);
       }
     }
   }

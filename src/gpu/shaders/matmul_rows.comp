@@ -8,6 +8,8 @@
 //
 //! kernel matmul_rows        OM_EXACT=0
 //! kernel matmul_rows_exact  OM_EXACT=1
+//! kernel matmul_rows_half        OM_EXACT=0 HALF=1
+//! kernel matmul_rows_half_exact  OM_EXACT=1 HALF=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define OM_CHAIN
@@ -23,9 +25,9 @@
 #define COLS 32u   // of a workgroup
 layout(local_size_x = 256) in;
 
-layout(set = 0, binding = 0, std430) readonly buffer A { float a_data[]; };
-layout(set = 0, binding = 1, std430) readonly buffer B { vec4 b_data[]; };
-layout(set = 0, binding = 2, std430) writeonly buffer Y { float y_data[]; };
+layout(set = 0, binding = 0, std430) readonly buffer A { ELEMENT a_data[]; };
+layout(set = 0, binding = 1, std430) readonly buffer B { ELEMENT4 b_data[]; };
+layout(set = 0, binding = 2, std430) writeonly buffer Y { ELEMENT y_data[]; };
 
 shared float sums[32 * 32];   // by slice and column
 
@@ -36,8 +38,8 @@ vec4 add_terms(vec4 start, uint a_at, uint b_at, uint count) {
   vec4 b[8];
   for (uint i = 0u; i < 8u; ++i) {
     uint term = min(i, count - 1u);
-    a[i] = a_data[a_at + term * P.a_depth_stride];
-    b[i] = b_data[(b_at + term * P.b_depth_stride) / 4u];
+    a[i] = LOAD(a_data[a_at + term * P.a_depth_stride]);
+    b[i] = LOAD4(b_data[(b_at + term * P.b_depth_stride) / 4u]);
   }
   for (uint i = 0u; i < 8u; ++i) {
     if (i < count) {
@@ -119,6 +121,6 @@ void main() {
 
   if (is_real && thread < COLS && col_begin + thread < P.cols) {
     uint at = (element * P.rows + row) * P.cols + col_begin + thread;
-    y_data[at] = chain_apply(total, at);
+    y_data[at] = STORE(chain_apply(total, at));
   }
 }

@@ -6,6 +6,8 @@
 //
 //! kernel matmul_sum        OM_EXACT=0
 //! kernel matmul_sum_exact  OM_EXACT=1
+//! kernel matmul_sum_half        OM_EXACT=0 HALF=1
+//! kernel matmul_sum_half_exact  OM_EXACT=1 HALF=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define OM_CHAIN
@@ -18,7 +20,7 @@
 layout(local_size_x = 256) in;
 
 layout(set = 0, binding = 0, std430) readonly buffer Chunks { float chunk_data[]; };
-layout(set = 0, binding = 1, std430) writeonly buffer Y { float y_data[]; };
+layout(set = 0, binding = 1, std430) writeonly buffer Y { ELEMENT y_data[]; };
 
 void main() {
   uint at = om_group_index() * 256u + gl_LocalInvocationID.x;
@@ -27,6 +29,6 @@ void main() {
     for (uint chunk = 1u; chunk < P.chunk_count; ++chunk) {
       total = total + chunk_data[chunk * P.elems + at];
     }
-    y_data[at] = chain_apply(total, at);
+    y_data[at] = STORE(chain_apply(total, at));
   }
 }

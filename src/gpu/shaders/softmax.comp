@@ -5,6 +5,8 @@
 //
 //! kernel softmax        OM_EXACT=0
 //! kernel softmax_exact  OM_EXACT=1
+//! kernel softmax_half        OM_EXACT=0 HALF=1
+//! kernel softmax_half_exact  OM_EXACT=1 HALF=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/om_shader.glsl"
@@ -14,11 +16,11 @@
 OM_CONSTANT(0, IS_LOG, 0)
 OM_CONSTANT(1, IS_INTERLEAVED, 0)
 
-layout(set = 0, binding = 0, std430) readonly buffer Input { float input_data[]; };
-layout(set = 0, binding = 1, std430) writeonly buffer Output { float output_data[]; };
+layout(set = 0, binding = 0, std430) readonly buffer Input { ELEMENT input_data[]; };
+layout(set = 0, binding = 1, std430) writeonly buffer Output { ELEMENT output_data[]; };
 
 float difference_at(row_place p, uint i, float largest) {
-  OM_PRECISE float difference = input_data[p.begin + i * P.elem_stride] - largest;
+  OM_PRECISE float difference = LOAD(input_data[p.begin + i * P.elem_stride]) - largest;
   return difference;
 }
 
@@ -26,7 +28,7 @@ float largest_of_lane(row_place p) {
   float best = om_float(OM_INFINITY_BITS | OM_SIGN_BIT);
   if (p.is_there) {
     for (uint i = p.lane; i < P.row_elems; i += P.lanes) {
-      best = om_max(best, input_data[p.begin + i * P.elem_stride]);
+      best = om_max(best, LOAD(input_data[p.begin + i * P.elem_stride]));
     }
   }
   return best;
@@ -55,7 +57,7 @@ void main() {
       float difference = difference_at(p, i, largest);
       OM_PRECISE float result = difference - log_sum;
       if (is_log == 0u) result = om_div(om_exp(difference), sum);
-      output_data[p.begin + i * P.elem_stride] = result;
+      output_data[p.begin + i * P.elem_stride] = STORE(result);
     }
   }
 }
