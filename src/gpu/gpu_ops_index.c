@@ -130,7 +130,7 @@ static const char *bind_gather_nd(om_gpu_binder *b) {
 
 static const char *check_reduction(om_gpu_binder *b, om_scatter_reduction reduction) {
   const om_dtype dtype = om_gpu_input(b, 0)->dtype;
-  if (reduction == OM_SCATTER_NONE || dtype == OM_DTYPE_F32 || dtype == OM_DTYPE_I32 ||
+  if (reduction == OM_SCATTER_NONE || (OM_DT(dtype) & OM_DT_REAL) != 0 || dtype == OM_DTYPE_I32 ||
       dtype == OM_DTYPE_I64) {
     return NULL;
   }
@@ -150,7 +150,7 @@ static const char *bind_scatter(om_gpu_binder *b,
   om_gpu_dispatch *d = add_moves(b, shader, 3, params);
   if (!d) return om_gpu_no_memory;
   d->constants[2] = (uint32_t)reduction;
-  d->constants[3] = om_gpu_input(b, 0)->dtype == OM_DTYPE_F32;
+  d->constants[3] = (OM_DT(om_gpu_input(b, 0)->dtype) & OM_DT_REAL) != 0;
   d->constant_count = 4;
   d->flops = looks_of_each * params->elems;
   return NULL;

@@ -1,6 +1,6 @@
 /* Normalisations of float32: rows that stand one after the other. BatchNormalization is a chain:
  * times a factor a channel, plus a shift a channel, both made here from its constants; where those
- * are made at run time it has a kernel. */
+ * are made at run time, or no float16 holds them, it has a kernel. */
 #include "abi/batchnorm_params.h"
 #include "abi/layernorm_params.h"
 #include "base/om_thread.h"
@@ -98,19 +98,19 @@ static void fill_factors(const void *arg, const void *source, void *target) {
   om_flush_subnormals_end(state);
 }
 
-static const char *bind_run_time_statistics(om_gpu_binder *b,
-                                            const om_batchnorm_kernel_params *params) {
+/* By the kernel that makes factor and shift from the statistics, whose type is the input's. */
+static const char *bind_statistics(om_gpu_binder *b, const om_batchnorm_kernel_params *params) {
   enum { INPUTS = 5, GROUP_THREADS = 128 };
   om_gpu_operand operands[INPUTS + 1];
   for (uint32_t i = 1; i < INPUTS; ++i) {
-    const char *reason = check_f32(b, i);
-    if (reason) return reason;
+    const om_dtype dtype = om_gpu_input(b, i)->dtype;
+    if (dtype == om_gpu_input(b, 0)->dtype) continue;
+    return om_gpu_reason(b, "its input %u is %s", i, om_dtype_name(dtype));
   }
   for (uint32_t i = 0; i < INPUTS; ++i) operands[i] = om_gpu_read(b, i);
   operands[INPUTS] = om_gpu_write(b, 0);
-  const bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
   om_gpu_dispatch *d =
-      om_gpu_add_dispatch(b, is_exact ? OM_SHADER_BATCHNORM_EXACT : OM_SHADER_BATCHNORM);
+      om_gpu_add_dispatch(b, OM_GPU_KERNEL(b, BATCHNORM, om_gpu_input(b, 0)->dtype));
   if (!d) return om_gpu_no_memory;
   memcpy(d->operands, operands, sizeof operands);
   d->operand_count = INPUTS + 1;
@@ -142,8 +142,9 @@ static const char *bind_batch_norm(om_gpu_binder *b) {
                                             .channels = (uint32_t)fill.job.channels,
                                             .epsilon = params->epsilon};
   for (uint32_t i = 1; i < 5; ++i) {
-    if (!om_gpu_input(b, i)->data) return bind_run_time_statistics(b, &block);
+    if (!om_gpu_input(b, i)->data) return bind_statistics(b, &block);
   }
+  if (in->dtype == OM_DTYPE_F16) return bind_statistics(b, &block);
   om_gpu_operand factors[2];
   for (size_t i = 0; i < 2; ++i) {
     fill.wants_shift = i == 1;
@@ -174,6 +175,11 @@ const om_gpu_op om_gpu_ops_norm[] = {
     OM_GPU_NORM("RMSNormalization", bind_last_axes),
     OM_GPU_NORM("InstanceNormalization", bind_channels),
     OM_GPU_NORM("GroupNormalization", bind_channels),
-    OM_GPU_NORM("BatchNormalization", bind_batch_norm),
+    {.domain = "",
+     .type = "BatchNormalization",
+     .dtypes = OM_DT_REAL,
+     .has_exact = true,
+     .primitives = OM_PRIMITIVE_ARITHMETIC | OM_PRIMITIVE_DIVIDE | OM_PRIMITIVE_SQRT,
+     .bind = bind_batch_norm},
     {.type = NULL},
 };

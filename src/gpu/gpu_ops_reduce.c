@@ -1,5 +1,5 @@
-/* Reductions of float32. Axes that do not stand together are brought together first, by a copy in
- * which the rows stand one after the other. */
+/* Reductions of float32 and float16. Axes that do not stand together are brought together first, by
+ * a copy in which the rows stand one after the other. */
 #include "abi/reduce_params.h"
 #include "gpu/om_gpu_copy.h"
 #include "gpu/om_gpu_rows.h"
@@ -34,8 +34,10 @@ __attribute__((noinline)) static const char *gather_rows(om_gpu_binder *b,
   rows->kept_extents[0] = rows->row_count;
   rows->kept_strides[0] = rows->reduced_extents[0] = rows->row_elems;
   rows->reduced_strides[0] = 1;
-  *inout_from = om_gpu_scratch(b, (uint64_t)rows->row_count * rows->row_elems * sizeof(float));
-  return om_gpu_bind_copy(b, &copy, OM_DTYPE_F32, source, *inout_from);
+  const om_dtype dtype = om_gpu_input(b, 0)->dtype;
+  const uint64_t elems = (uint64_t)rows->row_count * rows->row_elems;
+  *inout_from = om_gpu_scratch(b, elems * (om_dtype_bits(dtype) / 8));
+  return om_gpu_bind_copy(b, &copy, dtype, source, *inout_from);
 }
 
 static const char *bind(om_gpu_binder *b) {
@@ -58,9 +60,8 @@ static const char *bind(om_gpu_binder *b) {
     if (reason) return reason;
   }
 
-  bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
   om_gpu_operand to = om_gpu_write(b, 0);
-  om_gpu_dispatch *d = om_gpu_add_dispatch(b, is_exact ? OM_SHADER_REDUCE_EXACT : OM_SHADER_REDUCE);
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, OM_GPU_KERNEL(b, REDUCE, in->dtype));
   if (!d) return om_gpu_no_memory;
   om_reduce_kernel_params block = {.count = (float)rows.row_elems};
   memcpy(&block, &fields, sizeof fields);
@@ -82,7 +83,7 @@ static const char *bind(om_gpu_binder *b) {
 #define OM_GPU_REDUCTION(name, rests_on)               \
   {.domain = "",                                       \
    .type = (name),                                     \
-   .dtypes = OM_DT(OM_DTYPE_F32),                      \
+   .dtypes = OM_DT_REAL,                               \
    .has_exact = true,                                  \
    .primitives = OM_PRIMITIVE_ARITHMETIC | (rests_on), \
    .bind = bind}

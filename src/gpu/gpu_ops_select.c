@@ -4,7 +4,12 @@
 #include "ops/op_reduce.h"
 #include "ops/op_select.h"
 
-#define OM_KEYED (OM_DT(OM_DTYPE_F32) | OM_DT(OM_DTYPE_I32) | OM_DT(OM_DTYPE_I64))
+#define OM_KEYED (OM_DT_REAL | OM_DT(OM_DTYPE_I32) | OM_DT(OM_DTYPE_I64))
+
+/* As the kernels see it: they load a float16 as a float32. */
+static uint32_t key_type(om_dtype dtype) {
+  return (uint32_t)(dtype == OM_DTYPE_F16 ? OM_DTYPE_F32 : dtype);
+}
 
 /* Appends a dispatch with these parameters and constants: one input (two if `has_second`), then the
  * outputs that the kernel has. */
@@ -108,10 +113,13 @@ static const char *bind_cumsum(om_gpu_binder *b) {
   if (reason) return reason;
   if (!axis->data) return "its axis is only known at run time";
   const om_select_params params = describe_lines(b, om_rule_int(axis, 0));
-  const uint32_t constants[4] = {
-      om_gpu_words(x->dtype), x->dtype == OM_DTYPE_F32, p->is_exclusive, p->is_reversed};
-  return add_select(
-      b, OM_SHADER_CUMSUM, &params, constants, false, pieces(params.elems, LINES_A_GROUP));
+  const bool is_half = x->dtype == OM_DTYPE_F16;
+  const uint32_t constants[4] = {is_half ? 1 : om_gpu_words(x->dtype),
+                                 key_type(x->dtype) == OM_DTYPE_F32,
+                                 p->is_exclusive,
+                                 p->is_reversed};
+  const om_shader shader = is_half ? OM_SHADER_CUMSUM_HALF : OM_SHADER_CUMSUM;
+  return add_select(b, shader, &params, constants, false, pieces(params.elems, LINES_A_GROUP));
 }
 
 static const char *bind_arg(om_gpu_binder *b) {
@@ -119,9 +127,10 @@ static const char *bind_arg(om_gpu_binder *b) {
   const char *reason = check_sizes(b);
   if (reason) return reason;
   const om_select_params params = describe_lines(b, p->axis);
-  const uint32_t constants[4] = {
-      (uint32_t)om_gpu_input(b, 0)->dtype, p->job.wants_largest, p->job.wants_last};
-  return add_select(b, OM_SHADER_ARG, &params, constants, false, params.elems);
+  const om_dtype dtype = om_gpu_input(b, 0)->dtype;
+  const uint32_t constants[4] = {key_type(dtype), p->job.wants_largest, p->job.wants_last};
+  const om_shader shader = dtype == OM_DTYPE_F16 ? OM_SHADER_ARG_HALF : OM_SHADER_ARG;
+  return add_select(b, shader, &params, constants, false, params.elems);
 }
 
 static const char *bind_topk(om_gpu_binder *b) {
@@ -138,9 +147,9 @@ static const char *bind_topk(om_gpu_binder *b) {
   }
   const uint64_t lines = params.elems;
   params.k = (int32_t)(om_tensor_elems(om_gpu_output(b, 0)) / lines);
-  const uint32_t constants[4] = {(uint32_t)x->dtype, p->is_smallest};
-  return add_select(
-      b, OM_SHADER_TOPK, &params, constants, false, pieces(lines * params.extent, 256));
+  const uint32_t constants[4] = {key_type(x->dtype), p->is_smallest};
+  const om_shader shader = x->dtype == OM_DTYPE_F16 ? OM_SHADER_TOPK_HALF : OM_SHADER_TOPK;
+  return add_select(b, shader, &params, constants, false, pieces(lines * params.extent, 256));
 }
 
 #define OM_ENTRY(name, set, function) \

@@ -182,9 +182,10 @@ static const om_op_case batch_cases[] = {
     {.name = "f64",
      .inputs = {"f64 2x3x4", "f64 3", "f64 3", "f64 3", "f64 3 range 0.5 2"},
      .declined = "float64"},
-    {.name = "f16",
-     .inputs = {"f16 2x3x70", "f16 3", "f16 3", "f16 3", "f16 3 range 0.5 2"},
-     .declined = "float16"},
+    {.name = "f16", .inputs = {"f16 2x3x70", "f16 3", "f16 3", "f16 3", "f16 3 range 0.5 2"}},
+    {.name = "f16_constants",
+     .inputs =
+         {"f16 2x3x35", "f16 3 const", "f16 3 const", "f16 3 const", "f16 3 const range 0.5 2"}},
     {.name = "unfit",
      .inputs = {"f32 2x3x4", "f32 3", "f32 4", "f32 3", "f32 3"},
      .error = "there are 3 channels"},

@@ -1,8 +1,9 @@
-// ArgMax and ArgMin of float32, int32 and int64. A workgroup takes a line, 256 lanes, and a tree; the
+// ArgMax and ArgMin of float32, float16, int32 and int64. A workgroup takes a line, 256 lanes, and a tree; the
 // order of the comparisons does not matter, as among equals the first (or last) index wins. NaN wins
 // over any number.
 //
 //! kernel arg
+//! kernel arg_half  HALF=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/om_shader.glsl"
@@ -16,7 +17,7 @@ OM_CONSTANT(0, TYPE, 1)           // om_dtype
 OM_CONSTANT(1, WANTS_LARGEST, 1)
 OM_CONSTANT(2, WANTS_LAST, 0)
 
-layout(set = 0, binding = 0, std430) readonly buffer Input { uint input_data[]; };
+ORDER_BUFFER(0, Input, input)
 layout(set = 0, binding = 1, std430) writeonly buffer Output { uint output_data[]; };
 
 shared uint lows[GROUP];
@@ -45,7 +46,6 @@ void main() {
   uint type = TYPE;
   uint wants_largest = WANTS_LARGEST;
   uint wants_last = WANTS_LAST;
-  uint words = type == ORDER_I64 ? 2u : 1u;
   uint line = om_group_index();
   uint lane = gl_LocalInvocationID.x;
   bool is_there = line < P.elems;
@@ -54,8 +54,8 @@ void main() {
   uint best_place = NOWHERE;
   for (uint i = lane; i < P.extent; i += uint(GROUP)) {
     if (is_there) {
-      uint at = (base + i * P.inner) * words;
-      uvec2 key = sought_key(type, wants_largest, input_data[at], input_data[at + words - 1u]);
+      uvec2 words = ORDER_LOAD(input, type, base + i * P.inner);
+      uvec2 key = sought_key(type, wants_largest, words.x, words.y);
       if (wins(key, i, best, best_place, wants_last)) {
         best = key;
         best_place = i;

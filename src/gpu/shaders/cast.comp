@@ -40,28 +40,6 @@ whole negate(whole v) {
   return r;
 }
 
-uint half_from_float(float x) {
-  uint u = om_bits(x);
-  uint sign = (u >> 16) & 0x8000u;
-  u = u & 0x7fffffffu;
-  if (u > OM_INFINITY_BITS) return sign | 0x7e00u;
-  if (u >= 0x47800000u) return sign | 0x7c00u;   // 65536 and more
-  uint shift = 13u;
-  uint mantissa = u;
-  uint base = 0x38000000u;                       // the exponents' difference, 112
-  if (u < 0x38800000u) {                         // below 2^-14: a subnormal half
-    if (u < 0x33000000u) return sign;            // below 2^-25
-    shift = 126u - (u >> 23);
-    mantissa = (u & 0x7fffffu) | 0x800000u;
-    base = 0u;
-  }
-  uint kept = (mantissa - base) >> shift;
-  uint cut = mantissa & ((1u << shift) - 1u);
-  uint middle = 1u << (shift - 1u);
-  if (cut > middle || (cut == middle && (kept & 1u) != 0u)) kept = kept + 1u;
-  return sign | kept;
-}
-
 // The number of the highest bit that is set; v is not 0. (findMSB of a uint changes its type on
 // the way to WGSL.)
 int top_bit(uint v) {

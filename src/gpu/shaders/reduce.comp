@@ -5,6 +5,8 @@
 //
 //! kernel reduce        OM_EXACT=0
 //! kernel reduce_exact  OM_EXACT=1
+//! kernel reduce_half        OM_EXACT=0 HALF=1
+//! kernel reduce_half_exact  OM_EXACT=1 HALF=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define OM_CHAIN
@@ -29,14 +31,14 @@ const uint SUM_SQUARE = 7u;
 const uint LOG_SUM = 8u;
 const uint LOG_SUM_EXP = 9u;
 
-layout(set = 0, binding = 0, std430) readonly buffer Input { float input_data[]; };
-layout(set = 0, binding = 1, std430) writeonly buffer Output { float output_data[]; };
+layout(set = 0, binding = 0, std430) readonly buffer Input { ELEMENT input_data[]; };
+layout(set = 0, binding = 1, std430) writeonly buffer Output { ELEMENT output_data[]; };
 
 float largest_of_lane(row_place p) {
   float best = om_float(OM_INFINITY_BITS | OM_SIGN_BIT);
   if (p.is_there) {
     for (uint i = p.lane; i < P.row_elems; i += P.lanes) {
-      best = om_max(best, input_data[p.begin + i * P.elem_stride]);
+      best = om_max(best, LOAD(input_data[p.begin + i * P.elem_stride]));
     }
   }
   return best;
@@ -46,7 +48,7 @@ float smallest_of_lane(row_place p) {
   float best = om_float(OM_INFINITY_BITS);
   if (p.is_there) {
     for (uint i = p.lane; i < P.row_elems; i += P.lanes) {
-      best = om_min(best, input_data[p.begin + i * P.elem_stride]);
+      best = om_min(best, LOAD(input_data[p.begin + i * P.elem_stride]));
     }
   }
   return best;
@@ -56,7 +58,7 @@ float product_of_lane(row_place p) {
   OM_PRECISE float product = 1.0;
   if (p.is_there) {
     for (uint i = p.lane; i < P.row_elems; i += P.lanes) {
-      product = product * input_data[p.begin + i * P.elem_stride];
+      product = product * LOAD(input_data[p.begin + i * P.elem_stride]);
     }
   }
   return product;
@@ -66,7 +68,7 @@ float sum_of_lane(row_place p, uint kind, float shift) {
   OM_PRECISE float sum = 0.0;
   if (p.is_there) {
     for (uint i = p.lane; i < P.row_elems; i += P.lanes) {
-      float value = input_data[p.begin + i * P.elem_stride];
+      float value = LOAD(input_data[p.begin + i * P.elem_stride]);
       OM_PRECISE float term = value;
       if (kind == L1) term = om_abs(value);
       if (kind == L2 || kind == SUM_SQUARE) term = value * value;
@@ -109,5 +111,5 @@ void main() {
   if (kind == L2) result = om_sqrt(value);
   if (kind == LOG_SUM) result = om_ln(value);
   if (kind == LOG_SUM_EXP) result = om_ln(value) + shift;
-  if (p.is_there && p.lane == 0u) output_data[p.row] = chain_apply(result, p.row);
+  if (p.is_there && p.lane == 0u) output_data[p.row] = STORE(chain_apply(result, p.row));
 }

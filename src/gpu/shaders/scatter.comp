@@ -13,6 +13,7 @@
 #include "common/om_shader.glsl"
 #include "abi/index_params.h"
 #include "common/index.glsl"
+#include "common/half.glsl"
 #include "common/whole.glsl"
 
 layout(local_size_x = 256) in;
@@ -42,12 +43,25 @@ uint join_floats(uint reduction, uint a_bits, uint b_bits) {
   return takes_a ? a_bits : b_bits;
 }
 
+#ifdef BYTES
+// Each update rounds.
+uint join_halves(uint reduction, uint a, uint b) {
+  uint a_bits = om_bits(half_to_float(a & 0xffffu));
+  uint b_bits = om_bits(half_to_float(b & 0xffffu));
+  return half_from_float(om_float(join_floats(reduction, a_bits, b_bits)));
+}
+#endif
+
 uvec2 join(uvec2 a, uvec2 b) {
   uint reduction = REDUCTION;
   uint is_float = IS_FLOAT;
   uint size = SIZE;
   if (reduction == 0u) return b;
+#ifdef BYTES
+  if (is_float != 0u) return uvec2(join_halves(reduction, a.x, b.x), 0u);
+#else
   if (is_float != 0u) return uvec2(join_floats(reduction, a.x, b.x), 0u);
+#endif
   uvec2 x = a;
   uvec2 y = b;
   if (size == 1u) {

@@ -1,5 +1,8 @@
 // Keys of float32, int32 and int64 values: unsigned, of 64 bits, in the order of the values. NaN is
 // above all numbers, both zeros are alike, and a subnormal is zero.
+//
+//     ORDER_BUFFER(0, Input, input)           the buffer input_data of binding 0
+//     ORDER_LOAD(input, type, element)        its words, low and high; a float16 as a float32
 #ifndef OM_ORDER_GLSL
 #define OM_ORDER_GLSL
 
@@ -7,6 +10,19 @@
 
 const uint ORDER_F32 = 1u;   // om_dtype
 const uint ORDER_I64 = 7u;
+
+#if HALF
+#  define ORDER_BUFFER(number, block, name) \
+    layout(set = 0, binding = number, std430) readonly buffer block { ELEMENT name##_data[]; };
+#  define ORDER_LOAD(name, type, element) uvec2(om_bits(LOAD(name##_data[element])), 0u)
+#else
+#  define ORDER_BUFFER(number, block, name) \
+    layout(set = 0, binding = number, std430) readonly buffer block { uint name##_data[]; };
+#  define ORDER_LOAD(name, type, element)                      \
+    ((type) == ORDER_I64                                       \
+         ? uvec2(name##_data[(element) * 2u], name##_data[(element) * 2u + 1u]) \
+         : uvec2(name##_data[element], name##_data[element]))
+#endif
 
 uvec2 order_key(uint type, uint low, uint high) {
   if (type == ORDER_I64) return uvec2(low, high ^ OM_SIGN_BIT);
