@@ -148,6 +148,17 @@ typedef struct om_tensor {
  * A shape whose size overflows, or a rank above OM_MAX_RANK, gives data_bytes 0. */
 OM_API om_tensor om_tensor_of(om_dtype dtype, uint32_t rank, const int64_t *dims, void *data);
 
+/* A sequence of `count` tensors, and an optional of a tensor or a sequence (NULL: of nothing); the
+ * elements stay the caller's:
+ *
+ *     om_tensor parts[2] = {om_tensor_of(...), om_tensor_of(...)};
+ *     om_named_tensor input = {"parts", om_sequence_of(2, parts)};
+ *
+ * Such an output is one piece, whether lent or in the caller's memory: the list, then what its
+ * elements point to. Its data_bytes counts all of it. */
+OM_API om_tensor om_sequence_of(size_t count, om_tensor *elems);
+OM_API om_tensor om_optional_of(om_tensor *elem);
+
 /* The number of elements: 1 for a scalar. 0 if an extent is negative or the product overflows. */
 OM_API size_t om_tensor_elems(const om_tensor *tensor);
 
@@ -217,6 +228,7 @@ typedef struct om_value_info { /* lent by the model */
   uint32_t rank;
   int64_t dims[OM_MAX_RANK];          /* -1: known only at run time */
   const char *dim_names[OM_MAX_RANK]; /* the model's symbol, or NULL */
+  const struct om_value_info *elem;   /* of a sequence or an optional: what it holds; else NULL */
 } om_value_info;
 
 typedef struct om_opset {

@@ -52,6 +52,14 @@ om_tensor om_tensor_of(om_dtype dtype, uint32_t rank, const int64_t *dims, void 
   return tensor;
 }
 
+om_tensor om_sequence_of(size_t count, om_tensor *elems) {
+  return om_tensor_of(OM_DTYPE_SEQUENCE, 1, (int64_t[]){(int64_t)count}, elems);
+}
+
+om_tensor om_optional_of(om_tensor *elem) {
+  return om_tensor_of(OM_DTYPE_OPTIONAL, 1, (int64_t[]){elem ? 1 : 0}, elem);
+}
+
 size_t om_tensor_elems(const om_tensor *tensor) {
   size_t elems = 0;
   return om_shape_elems(tensor->rank, tensor->dims, &elems) ? elems : 0;

@@ -10,6 +10,7 @@
 /* The type that the graph around knows: for descriptions, and for checks before a run. */
 static void copy_type(const om_value *from, om_value *to) {
   to->dtype = from->dtype;
+  to->elem = from->elem;
   to->has_rank = from->has_rank;
   to->rank = from->rank;
   memcpy(to->dims, from->dims, sizeof to->dims);

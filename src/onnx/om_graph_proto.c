@@ -133,19 +133,23 @@ static om_status read_initializers(om_ctx *ctx,
 /* Moves a declared type onto a value; its name and its part in the graph stay. */
 static void set_type(om_value *value, const om_value *declared) {
   value->dtype = declared->dtype;
+  value->elem = declared->elem;
   value->has_rank = declared->has_rank;
   value->rank = declared->rank;
   memcpy(value->dims, declared->dims, sizeof value->dims);
   memcpy(value->dim_names, declared->dim_names, sizeof value->dim_names);
 }
 
-static om_status check_tensor_type(
+static om_status check_graph_type(
     om_ctx *ctx, const char *what, om_string name, const om_value *type, bool has_type) {
-  if (type->dtype != OM_DTYPE_NONE) return OM_OK;
+  const om_value *innermost = type;
+  while (innermost->elem) innermost = innermost->elem;
+  if (om_dtype_bits(innermost->dtype) > 0 && !om_dtype_is_nested(innermost->dtype)) return OM_OK;
   if (has_type) {
     return OM_FAIL(ctx,
                    OM_E_UNSUPPORTED,
-                   "The graph's %s '%.*s' is not a tensor of a known element type.",
+                   "The graph's %s '%.*s' is of a type that is not known: neither a tensor, nor a "
+                   "sequence or an optional of tensors.",
                    what,
                    SHOWN(name));
   }
@@ -175,7 +179,7 @@ static om_status read_inputs(om_ctx *ctx, om_loader *loader, const om_wire_list 
           ctx, OM_E_INVALID_MODEL, "The body's input '%s' has an initializer.", value->name);
     }
     if (value->constant) continue;
-    if (!loader->outer) OM_TRY(check_tensor_type(ctx, "input", name, &type, has_type));
+    if (!loader->outer) OM_TRY(check_graph_type(ctx, "input", name, &type, has_type));
     set_type(value, &type);
     ids[graph->input_count++] = id;
   }
@@ -207,7 +211,7 @@ static om_status read_outputs(om_ctx *ctx, om_loader *loader, const om_wire_list
     if (value->is_output && !loader->outer) {
       return OM_FAIL(ctx, OM_E_INVALID_MODEL, "The graph has two outputs named '%s'.", value->name);
     }
-    if (has_type && !loader->outer) OM_TRY(check_tensor_type(ctx, "output", name, &type, has_type));
+    if (has_type && !loader->outer) OM_TRY(check_graph_type(ctx, "output", name, &type, has_type));
     if (!value->constant && !value->is_input) set_type(value, &type);
     value->is_output = true;
     ids[graph->output_count++] = id;

@@ -33,7 +33,7 @@ static void destroy(om_ctx *ctx, om_model *model) {
 
 /* ---- Descriptions ---- */
 
-static void describe_value(const om_value *value, om_value_info *out) {
+static void describe_type(const om_value *value, om_value_info *out) {
   *out = (om_value_info){.name = value->name,
                          .dtype = value->dtype,
                          .has_rank = value->has_rank,
@@ -42,11 +42,25 @@ static void describe_value(const om_value *value, om_value_info *out) {
   memcpy(out->dim_names, value->dim_names, sizeof out->dim_names);
 }
 
+/* A nested value's type is a chain, as long as OM_VALUE_DEPTH. */
+static om_status describe_value(om_ctx *ctx, om_graph *graph, om_value_id id, om_value_info *out) {
+  const om_value *value = &graph->values[id];
+  describe_type(value, out);
+  while ((value = value->elem) != NULL) {
+    om_value_info *elem = OM_POOL_NEW(ctx, &graph->pool, om_value_info, 1);
+    if (!elem) return OM_E_OUT_OF_MEMORY;
+    describe_type(value, elem);
+    out->elem = elem;
+    out = elem;
+  }
+  return OM_OK;
+}
+
 static om_status describe_values(
     om_ctx *ctx, om_graph *graph, const om_value_id *ids, size_t count, const om_value_info **out) {
   om_value_info *infos = OM_POOL_NEW(ctx, &graph->pool, om_value_info, count);
   if (!infos) return OM_E_OUT_OF_MEMORY;
-  for (size_t i = 0; i < count; ++i) describe_value(&graph->values[ids[i]], &infos[i]);
+  for (size_t i = 0; i < count; ++i) OM_TRY(describe_value(ctx, graph, ids[i], &infos[i]));
   *out = infos;
   return OM_OK;
 }

@@ -193,7 +193,7 @@ static om_status read_typed(om_ctx *ctx, om_pool *pool, parts *p, om_tensor *out
 bool om_tensor_is_aligned(const om_tensor *tensor) {
   size_t bytes = om_dtype_bits(tensor->dtype) / 8;
   if (tensor->dtype == OM_DTYPE_C64 || tensor->dtype == OM_DTYPE_C128) bytes /= 2;
-  if (tensor->dtype == OM_DTYPE_STRING) bytes = sizeof(void *);
+  if (tensor->dtype == OM_DTYPE_STRING || om_dtype_is_nested(tensor->dtype)) bytes = sizeof(void *);
   return bytes <= 1 || (uintptr_t)tensor->data % bytes == 0;
 }
 

@@ -1,6 +1,7 @@
 /* Declared types and shapes: ValueInfoProto down to its dimensions, a decode call a level. */
 #include <inttypes.h>
 
+#include "graph/om_value_copy.h"
 #include "onnx/om_loader.h"
 
 static om_status read_dim(
@@ -44,11 +45,10 @@ done:
   return st;
 }
 
-static om_status read_type(om_ctx *ctx, om_loader *loader, om_string bytes, om_value *value) {
-  om_string tensor = {0};
-  om_wire_Type wire = {.tensor = om_wire_keep(&tensor)};
-  OM_TRY(om_wire_decode(ctx, bytes, om_wire_Type_fields, &wire, "type"));
-  if (!tensor.data) return OM_OK; /* a sequence, map or optional: dtype stays OM_DTYPE_NONE */
+static om_status read_tensor_type(om_ctx *ctx,
+                                  om_loader *loader,
+                                  om_string tensor,
+                                  om_value *value) {
   om_string shape = {0};
   om_wire_TensorType type = {.shape = om_wire_keep(&shape)};
   OM_TRY(om_wire_decode(ctx, tensor, om_wire_TensorType_fields, &type, "tensor type"));
@@ -58,6 +58,33 @@ static om_status read_type(om_ctx *ctx, om_loader *loader, om_string bytes, om_v
   }
   value->dtype = (om_dtype)dtype;
   return shape.data ? read_shape(ctx, loader, shape, value) : OM_OK;
+}
+
+/* The types of nested values are a chain; types deeper than values nest are not known. */
+static om_status read_type(om_ctx *ctx, om_loader *loader, om_string bytes, om_value *value) {
+  for (uint32_t depth = 0; depth < OM_VALUE_DEPTH; ++depth) {
+    om_string tensor = {0}, sequence = {0}, optional = {0}, elem = {0};
+    om_wire_Type wire = {.tensor = om_wire_keep(&tensor),
+                         .sequence = om_wire_keep(&sequence),
+                         .optional = om_wire_keep(&optional)};
+    OM_TRY(om_wire_decode(ctx, bytes, om_wire_Type_fields, &wire, "type"));
+    if (tensor.data) return read_tensor_type(ctx, loader, tensor, value);
+    if (!sequence.data && !optional.data) return OM_OK; /* dtype stays OM_DTYPE_NONE: a map */
+    value->dtype = sequence.data ? OM_DTYPE_SEQUENCE : OM_DTYPE_OPTIONAL;
+    om_wire_NestedType nested = {.elem = om_wire_keep(&elem)};
+    OM_TRY(om_wire_decode(ctx,
+                          sequence.data ? sequence : optional,
+                          om_wire_NestedType_fields,
+                          &nested,
+                          "nested type"));
+    om_value *inner = OM_POOL_NEW(ctx, &loader->graph->pool, om_value, 1);
+    if (!inner) return OM_E_OUT_OF_MEMORY;
+    inner->name = "";
+    value->elem = inner;
+    value = inner;
+    bytes = elem;
+  }
+  return OM_OK;
 }
 
 om_status om_loader_read_value_info(om_ctx *ctx,

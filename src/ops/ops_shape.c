@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 
+#include "ops/op_nested.h"
 #include "ops/op_shape.h"
 
 static om_status copy_run(om_ctx *ctx, const om_op_call *call) {
@@ -255,7 +256,14 @@ static om_status unsqueeze_infer(om_ctx *ctx, const om_op_call *call) {
 
 static om_status identity_infer(om_ctx *ctx, const om_op_call *call) {
   const om_tensor *x = call->inputs[0];
+  if (om_dtype_is_nested(x->dtype)) return om_nested_infer_copy(ctx, call, x);
   return om_rule_set(ctx, call, 0, x->dtype, x->rank, x->dims);
+}
+
+static om_status identity_run(om_ctx *ctx, const om_op_call *call) {
+  if (!om_dtype_is_nested(call->inputs[0]->dtype)) return copy_run(ctx, call);
+  om_nested_run_copy(call, call->inputs[0]);
+  return OM_OK;
 }
 
 /* The mask was of the input's type before opset 10. */
@@ -377,9 +385,9 @@ const om_op om_ops_shape[] = {
      .type = "Identity",
      .first_opset = 1,
      OM_RULE_COUNTS(1, 1, 1, 1),
-     .dtypes = OM_DT_ALL,
+     .dtypes = OM_DT_ALL | OM_DT_NESTED,
      .infer = identity_infer,
-     .run = copy_run},
+     .run = identity_run},
     {.domain = "",
      .type = "Dropout",
      .first_opset = 1,

@@ -19,6 +19,7 @@ static om_status check_formal(om_ctx *ctx, const om_scope *scope, size_t index) 
   const om_value *value = &scope->graph.values[scope->graph.inputs[index]];
   om_dtype have = scope->bound[index].dtype;
   if (value->dtype == OM_DTYPE_NONE || value->dtype == have) return OM_OK;
+  if (value->dtype == OM_DTYPE_OPTIONAL) return OM_OK; /* what is there may stand for itself */
   return OM_FAIL(ctx,
                  OM_E_INVALID_INPUT,
                  "The body's input '%.100s' is %s, but the model declares %s.",

@@ -57,6 +57,7 @@ om_status om_call_check_declared(om_ctx *ctx, const om_op_call *call, const om_g
     if (!call->outputs[i]) continue;
     const om_value *value = &graph->values[call->node->outputs[i]];
     om_dtype have = call->outputs[i]->dtype;
+    if (have == OM_DTYPE_NONE && call->outputs[i]->rank == OM_RANK_UNKNOWN) continue;
     if (value->dtype == OM_DTYPE_NONE || value->dtype == have) continue;
     return named(ctx,
                  call,
@@ -104,7 +105,8 @@ size_t om_call_scratch_bytes(const om_op_call *call) {
 }
 
 om_status om_call_run(om_ctx *ctx, const om_op_call *call) {
-  return named(ctx, call, call->node->op->run(ctx, call));
+  om_status st = call->bodies ? check_first_input(ctx, call) : OM_OK; /* there was no infer */
+  return named(ctx, call, st == OM_OK ? call->node->op->run(ctx, call) : st);
 }
 
 /* True, and the budget is charged, if all outputs and the scratch fit in it. */

@@ -1,5 +1,8 @@
 /* The caller's tensors against the model's inputs: every way in which they can differ has its
  * sentence. */
+#include <stdio.h>
+
+#include "graph/om_value_copy.h"
 #include "session/om_session.h"
 #include "session/om_text.h"
 
@@ -111,6 +114,46 @@ static om_status check_data(om_ctx *ctx, const om_value *value, const om_tensor 
   return OM_OK;
 }
 
+/* ---- Sequences and optionals ---- */
+
+static om_status check_list(om_ctx *ctx, const om_value *value, const om_tensor *given) {
+  char shape[OM_SHAPE_TEXT];
+  bool is_optional = given->dtype == OM_DTYPE_OPTIONAL;
+  if (given->rank == 1 && (!is_optional || given->dims[0] <= 1)) return OM_OK;
+  return OM_FAIL(ctx,
+                 OM_E_INVALID_INPUT,
+                 "Input '%.100s' is an %s of shape %s; a list of %s is expected.",
+                 value->name,
+                 is_optional ? "optional" : "array",
+                 om_shape_text(shape, sizeof shape, given->rank, given->dims),
+                 is_optional ? "0 or 1 elements" : "tensors, of rank 1,");
+}
+
+/* As deep as OM_VALUE_DEPTH: what holds tensors is checked with all that it holds. */
+static om_status check_value(
+    om_ctx *ctx, const om_value *value, const om_tensor *given, bool need_data, uint32_t depth) {
+  char name[160];
+  static const om_value untyped = {.dtype = OM_DTYPE_NONE};
+  OM_TRY(check_type(ctx, value, given));
+  bool is_nested = om_dtype_is_nested(given->dtype);
+  if (is_nested) OM_TRY(check_list(ctx, value, given));
+  if (need_data) OM_TRY(check_data(ctx, value, given));
+  if (!is_nested || !need_data) return OM_OK;
+  if (depth == OM_VALUE_DEPTH) {
+    return OM_FAIL(
+        ctx, OM_E_INVALID_INPUT, "Input '%.100s' holds values too deep in values.", value->name);
+  }
+  const om_tensor *elems = given->data;
+  om_value elem = value->elem ? *value->elem : untyped;
+  for (size_t i = 0; i < om_tensor_elems(given); ++i) {
+    (void)snprintf(name, sizeof name, "%.100s[%zu]", value->name, i);
+    elem.name = name;
+    OM_TRY(check_value(ctx, &elem, &elems[i], need_data, depth + 1));
+    if (given->dtype == OM_DTYPE_SEQUENCE) elem.dtype = elems[0].dtype; /* one type for all */
+  }
+  return OM_OK;
+}
+
 static om_status bind_one(om_ctx *ctx,
                           om_session *session,
                           const om_named_tensor *given,
@@ -126,9 +169,8 @@ static om_status bind_one(om_ctx *ctx,
     return OM_FAIL(ctx, OM_E_INVALID_INPUT, "Input '%.100s' is given twice.", given->name);
   }
   const om_value *value = &graph->values[graph->inputs[index]];
-  OM_TRY(check_type(ctx, value, &given->tensor));
+  OM_TRY(check_value(ctx, value, &given->tensor, need_data, 1));
   OM_TRY(check_shape(ctx, value, &given->tensor));
-  if (need_data) OM_TRY(check_data(ctx, value, &given->tensor));
   session->scope.bound[index] = given->tensor;
   session->is_bound[index] = true;
   return OM_OK;
@@ -139,6 +181,10 @@ static om_status bind_declared(om_ctx *ctx, om_session *session, size_t index) {
   const om_graph *graph = &session->scope.graph;
   const om_value *value = &graph->values[graph->inputs[index]];
   om_tensor tensor = {.dtype = value->dtype, .rank = value->rank};
+  if (om_dtype_is_nested(value->dtype)) { /* what it holds counts during the run alone */
+    session->scope.bound[index] = om_tensor_of(value->dtype, 1, (int64_t[]){0}, NULL);
+    return OM_OK;
+  }
   bool is_fixed = value->has_rank && value->dtype != OM_DTYPE_NONE;
   for (uint32_t d = 0; is_fixed && d < value->rank; ++d) {
     tensor.dims[d] = value->dims[d];

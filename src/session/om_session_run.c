@@ -4,6 +4,7 @@
  * An output in the caller's memory is written there directly where that is safe: the memory is
  * aligned, large enough, and overlaps neither an input nor another output. Else it is copied.
  */
+#include "graph/om_value_copy.h"
 #include "session/om_session.h"
 #include "session/om_text.h"
 
@@ -31,11 +32,19 @@ static om_status fail_output_name(om_ctx *ctx, const om_plan *plan, const char *
                  buffer);
 }
 
+/* What a result takes; a sequence or an optional with all that it holds. */
+static size_t whole_bytes(const om_tensor *result) {
+  size_t bytes = om_tensor_need(result);
+  if (!om_dtype_is_nested(result->dtype)) return bytes;
+  return om_value_bytes(result, &bytes) ? bytes : SIZE_MAX;
+}
+
 static om_status check_capacity(om_ctx *ctx,
                                 const om_named_tensor *output,
                                 const om_tensor *result) {
-  size_t need = om_tensor_need(result);
-  if (!output->tensor.data || output->tensor.data_bytes >= need) return OM_OK;
+  if (!output->tensor.data) return OM_OK;
+  size_t need = whole_bytes(result);
+  if (output->tensor.data_bytes >= need) return OM_OK;
   char shape[OM_SHAPE_TEXT];
   return OM_FAIL(ctx,
                  OM_E_INVALID_INPUT,
@@ -59,6 +68,7 @@ static om_status check_outputs(om_ctx *ctx,
     const om_plan_output *output = find_output(plan, outputs[i].name);
     if (!output) return fail_output_name(ctx, plan, outputs[i].name);
     if (!plan->values[output->value].is_static) continue; /* checked when the size is known */
+    if (om_dtype_is_nested(plan->tensors[output->value].dtype)) continue;
     OM_TRY(check_capacity(ctx, &outputs[i], &plan->tensors[output->value]));
   }
   return OM_OK;
@@ -100,6 +110,7 @@ static void set_targets(om_session *session,
     const om_plan_output *output = find_output(plan, outputs[i].name);
     if (!outputs[i].tensor.data || !output->is_made) continue;
     if (!plan->values[output->value].is_static) continue;
+    if (om_dtype_is_nested(plan->tensors[output->value].dtype)) continue;
     om_tensor *tensor = &plan->tensors[output->value];
     size_t need = om_result_bytes(tensor);
     if (!is_safe_target(session, outputs, output_count, i, need)) continue;
@@ -142,10 +153,12 @@ static om_status hand_out(om_ctx *ctx,
                           om_named_tensor *output) {
   om_plan_output *source = find_output(plan, output->name);
   const om_tensor *result = &plan->tensors[source->value];
-  size_t bytes = om_tensor_need(result);
+  size_t bytes = whole_bytes(result);
   void *target = output->tensor.data;
   OM_TRY(check_capacity(ctx, output, result));
-  if (!target) {
+  if (target && om_dtype_is_nested(result->dtype)) {
+    om_value_copy(result, target, &output->tensor);
+  } else if (!target) {
     OM_TRY(om_scope_take_output(ctx, &session->scope, plan, source, &output->tensor));
   } else {
     if (target != result->data && bytes > 0) memmove(target, result->data, bytes);

@@ -5,7 +5,8 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "onnx/om_tensor_proto.h"
+#include "graph/om_value_copy.h"
+#include "onnx/om_nested_proto.h"
 
 bool om_path_exists(const char *path) {
   return access(path, F_OK) == 0;
@@ -19,15 +20,15 @@ void om_folder_close(om_ctx *ctx, om_folder *folder) {
   *folder = (om_folder){0};
 }
 
-static om_status read_tensor(om_ctx *ctx, om_folder *folder, const char *path, om_tensor *out) {
+static om_status read_value(
+    om_ctx *ctx, om_folder *folder, const char *path, om_dtype kind, om_tensor *out) {
   om_tensor_reading how = {.pool = &folder->pool, .align_below_bytes = SIZE_MAX};
-  om_string name;
   OM_TRY(OM_GROW(ctx, folder->maps, folder->map_count, folder->map_capacity));
   om_file_map *map = &folder->maps[folder->map_count];
   OM_TRY(om_file_map_open(ctx, path, map));
   ++folder->map_count;
   om_string bytes = {.data = (const char *)map->bytes, .bytes = map->byte_count};
-  return om_tensor_proto_read(ctx, &how, bytes, out, &name);
+  return om_nested_proto_read(ctx, &how, kind, bytes, out);
 }
 
 /* numpy has no bfloat16: files that it wrote hold the bits as uint16. */
@@ -46,7 +47,8 @@ static om_status read_inputs(om_ctx *ctx, om_folder *folder, const char *path, o
     file = om_pool_format(ctx, &folder->pool, "%s/input_%zu.pb", path, i);
     if (!file) return OM_E_OUT_OF_MEMORY;
     if (!om_path_exists(file)) break;
-    OM_TRY(read_tensor(ctx, folder, file, &tensor));
+    om_dtype kind = i < count ? folder->info->inputs[i].dtype : OM_DTYPE_NONE;
+    OM_TRY(read_value(ctx, folder, file, kind, &tensor));
     if (i >= count) continue;
     restore_bfloat16(&tensor, folder->info->inputs[i].dtype);
     set->inputs[i] = (om_named_tensor){folder->info->inputs[i].name, tensor};
@@ -66,7 +68,7 @@ static om_status read_set(om_ctx *ctx, om_folder *folder, const char *path, om_f
     if (!om_path_exists(file)) continue;
     set->expected[i] = OM_POOL_NEW(ctx, &folder->pool, om_tensor, 1);
     if (!set->expected[i]) return OM_E_OUT_OF_MEMORY;
-    OM_TRY(read_tensor(ctx, folder, file, set->expected[i]));
+    OM_TRY(read_value(ctx, folder, file, folder->info->outputs[i].dtype, set->expected[i]));
     restore_bfloat16(set->expected[i], folder->info->outputs[i].dtype);
   }
   return OM_OK;
@@ -101,20 +103,12 @@ done:
 
 static om_status keep_result(om_ctx *ctx, om_pool *pool, const om_tensor *from, om_tensor *to) {
   size_t bytes = 0;
-  size_t elems = om_tensor_elems(from);
-  *to = *from;
-  if (!om_shape_bytes(from->dtype, from->rank, from->dims, &bytes)) {
+  if (!om_value_bytes(from, &bytes)) {
     return OM_FAIL(ctx, OM_E_INTERNAL, "A result has an impossible shape or type.");
   }
-  to->data_bytes = bytes;
-  to->data = om_pool_new_bytes(ctx, pool, bytes, 1);
-  if (!to->data) return OM_E_OUT_OF_MEMORY;
-  if (bytes > 0) memcpy(to->data, from->data, bytes);
-  for (size_t i = 0; from->dtype == OM_DTYPE_STRING && i < elems; ++i) {
-    om_string *text = (om_string *)to->data + i;
-    text->data = om_pool_text(ctx, pool, text->data, text->bytes);
-    if (!text->data) return OM_E_OUT_OF_MEMORY;
-  }
+  void *memory = om_pool_new_bytes(ctx, pool, bytes, 1);
+  if (!memory) return OM_E_OUT_OF_MEMORY;
+  om_value_copy(from, memory, to);
   return OM_OK;
 }
 
@@ -212,6 +206,21 @@ static om_status check_tensor(
   return OM_OK;
 }
 
+/* As deep as values nest. */
+static om_status check_value(
+    om_ctx *ctx, const om_tensor *got, const om_tensor *right, double rtol, double atol) {
+  if (!om_dtype_is_nested(right->dtype)) return check_tensor(ctx, got, right, rtol, atol);
+  OM_TRY(check_type(ctx, got, right));
+  for (size_t i = 0; i < om_tensor_elems(right); ++i) {
+    om_status st = check_value(
+        ctx, (const om_tensor *)got->data + i, (const om_tensor *)right->data + i, rtol, atol);
+    if (st == OM_OK) continue;
+    om_error_prefix(ctx, "Its element %zu", i);
+    return st;
+  }
+  return OM_OK;
+}
+
 om_status om_folder_check(
     om_ctx *ctx, const om_folder *folder, om_folder_results results, double rtol, double atol) {
   size_t count = folder->info->output_count;
@@ -219,7 +228,7 @@ om_status om_folder_check(
     for (size_t k = 0; k < count; ++k) {
       const om_tensor *right = folder->sets[i].expected[k];
       if (!right) continue;
-      om_status st = check_tensor(ctx, &results[i * count + k], right, rtol, atol);
+      om_status st = check_value(ctx, &results[i * count + k], right, rtol, atol);
       if (st == OM_OK) continue;
       om_error_prefix(ctx, "Output '%s' of set %zu", folder->info->outputs[k].name, i);
       return st;
@@ -236,6 +245,10 @@ om_status om_folder_same(om_ctx *ctx,
   size_t total = count * (folder->set_count > 0 ? folder->set_count : 1);
   for (size_t i = 0; i < total; ++i) {
     size_t elem = 0;
+    if (om_dtype_is_nested(a[i].dtype)) {
+      OM_TRY(check_value(ctx, &a[i], &b[i], 0.0, 0.0));
+      continue;
+    }
     if (om_tensor_same(&a[i], &b[i], &elem)) continue;
     return OM_FAIL(ctx,
                    OM_E_INTERNAL,
