@@ -169,8 +169,9 @@ static om_status bind_one(om_ctx *ctx,
     return OM_FAIL(ctx, OM_E_INVALID_INPUT, "Input '%.100s' is given twice.", given->name);
   }
   const om_value *value = &graph->values[graph->inputs[index]];
-  OM_TRY(check_value(ctx, value, &given->tensor, need_data, 1));
+  OM_TRY(check_type(ctx, value, &given->tensor));
   OM_TRY(check_shape(ctx, value, &given->tensor));
+  OM_TRY(check_value(ctx, value, &given->tensor, need_data, 1));
   session->scope.bound[index] = given->tensor;
   session->is_bound[index] = true;
   return OM_OK;
