@@ -12,5 +12,5 @@ add_custom_command(
           --glslc ${GLSLC} --spirv-val ${SPIRV_VAL}
           --source ${CMAKE_SOURCE_DIR}/src --out ${OM_GENERATED}
   DEPENDS ${shader_files} ${CMAKE_SOURCE_DIR}/tools/embed_shaders.py
-          ${CMAKE_SOURCE_DIR}/src/ops/elementwise.def
+          ${CMAKE_SOURCE_DIR}/tools/pack_spirv.py ${CMAKE_SOURCE_DIR}/src/ops/elementwise.def
   VERBATIM)

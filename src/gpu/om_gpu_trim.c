@@ -10,6 +10,7 @@
  * Nothing moves: only labels are replaced, and blocks that nothing reaches stay where they are,
  * which SPIR-V allows.
  */
+#include "gpu/hal/om_hal_code.h"
 #include "gpu/om_gpu_state.h"
 
 enum { /* words of the two instructions */
@@ -47,8 +48,7 @@ om_status om_gpu_trim(om_ctx *ctx, const om_gpu_kernel_key *key, om_hal_shader *
   *out_shader = NULL;
   if (!chain) return OM_OK;
   OM_GO_NEW(shader, 1);
-  OM_GO_NEW(words, whole->code_bytes / sizeof *words);
-  memcpy(words, whole->code, whole->code_bytes);
+  OM_GO(om_hal_code_unpack(ctx, whole, &words));
   trim_words(words, chain, key->constants + whole->constant_count - OM_CHAIN_MAX_ITEMS);
   *shader = *whole;
   shader->code = words;

@@ -61,11 +61,13 @@ typedef enum om_hal_code { OM_HAL_SPIRV, OM_HAL_WGSL, OM_HAL_MSL } om_hal_code;
 typedef struct om_hal_shader {
   const char *name;
   om_hal_code code_kind;
-  const void *code;
+  const void *code; /* NULL: it is packed (om_hal_code.h) */
   size_t code_bytes;
-  uint32_t binding_count; /* storage buffers at bindings 0..n-1 */
-  uint32_t write_mask;    /* bit b: binding b is written */
-  uint32_t half_mask;     /* bit b: binding b holds float16: the kernel needs storage_16bit */
+  const uint8_t *packed;
+  const struct om_hal_shader *base; /* that it is packed against; packed alone. NULL: none */
+  uint32_t binding_count;           /* storage buffers at bindings 0..n-1 */
+  uint32_t write_mask;              /* bit b: binding b is written */
+  uint32_t half_mask; /* bit b: binding b holds float16: the kernel needs storage_16bit */
   uint32_t params_bytes;
   uint32_t workgroup_size[3]; /* fixed in the text */
   uint32_t shared_bytes;

@@ -10,6 +10,7 @@
 
 #include "base/om_thread.h"
 #include "gpu/hal/om_hal_check.h"
+#include "gpu/hal/om_hal_code.h"
 
 enum { MAX_THREADS = 32 };
 
@@ -20,6 +21,7 @@ typedef struct om_vk_kernel_job { /* shared by the threads of one call */
   VkResult *results;
   size_t count;
   atomic_size_t next;
+  uint32_t **unpacked; /* by kernel; NULL: the shader has its words */
 } om_vk_kernel_job;
 
 static VkResult create_pipeline(const om_vk_device *device,
@@ -60,12 +62,13 @@ static VkResult create_pipeline(const om_vk_device *device,
 
 static VkResult create_kernel(const om_vk_device *device,
                               const om_hal_kernel_desc *desc,
+                              const uint32_t *unpacked,
                               om_vk_kernel *kernel) {
   VkShaderModule module = VK_NULL_HANDLE;
   const VkShaderModuleCreateInfo info = {
       .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
       .codeSize = desc->shader->code_bytes,
-      .pCode = desc->shader->code,
+      .pCode = unpacked ? unpacked : desc->shader->code,
   };
   VkResult result = device->vk.vkCreateShaderModule(device->handle, &info, NULL, &module);
   if (result < 0) return result;
@@ -78,7 +81,7 @@ static void *work(void *arg) {
   om_vk_kernel_job *job = arg;
   for (size_t i = atomic_fetch_add(&job->next, 1); i < job->count;
        i = atomic_fetch_add(&job->next, 1)) {
-    job->results[i] = create_kernel(job->device, &job->descs[i], job->kernels[i]);
+    job->results[i] = create_kernel(job->device, &job->descs[i], job->unpacked[i], job->kernels[i]);
   }
   return NULL;
 }
@@ -122,7 +125,11 @@ om_status om_vk_kernels_create(om_ctx *ctx,
   }
   OM_GO_NEW(job.results, count);
   OM_GO_NEW(job.kernels, count);
+  OM_GO_NEW(job.unpacked, count);
   for (size_t i = 0; i < count; ++i) {
+    if (!descs[i].shader->code) {
+      OM_GO(om_hal_code_unpack(ctx, descs[i].shader, &job.unpacked[i]));
+    }
     OM_GO_NEW(job.kernels[i], 1);
     job.kernels[i]->shader = descs[i].shader;
   }
@@ -137,6 +144,8 @@ done:
   for (size_t i = 0; job.kernels && i < count; ++i) {
     om_vk_kernel_destroy(ctx, hal_device, (om_hal_kernel *)job.kernels[i]);
   }
+  for (size_t i = 0; job.unpacked && i < count; ++i) om_delete(ctx, job.unpacked[i]);
+  om_delete(ctx, job.unpacked);
   om_delete(ctx, job.kernels);
   om_delete(ctx, job.results);
   return st;
