@@ -28,6 +28,9 @@ install(FILES ${OM_GENERATED}/onemodel-config.cmake ${OM_GENERATED}/onemodel-con
 
 # What a program needs beside the static library.
 set(OM_PC_PRIVATE "-lprotobuf-nanopb -lm -pthread")
+if(OM_PCRE2)
+  string(APPEND OM_PC_PRIVATE " -lpcre2-8")
+endif()
 if(CMAKE_DL_LIBS)
   string(APPEND OM_PC_PRIVATE " -l${CMAKE_DL_LIBS}")
 endif()

@@ -21,6 +21,12 @@ if(OM_GPU)
   list(APPEND sources ${gpu_sources} ${OM_GENERATED}/om_shaders.c)
 endif()
 
+if(OM_PCRE2)
+  find_path(PCRE2_INCLUDE_DIR pcre2.h REQUIRED)
+  find_library(PCRE2_LIBRARY pcre2-8 REQUIRED)
+  list(APPEND definitions OM_WITH_PCRE2)
+endif()
+
 add_library(onemodel_objects OBJECT ${sources} ${OM_GENERATED}/onnx.pb.h)
 target_include_directories(onemodel_objects PUBLIC
   ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/src/gpu/shaders
@@ -34,6 +40,9 @@ endif()
 set_source_files_properties(${OM_GENERATED}/onnx.pb.c PROPERTIES COMPILE_OPTIONS "-w")
 
 set(om_link_libraries ${NANOPB_LIBRARY} m)
+if(OM_PCRE2)
+  list(APPEND om_link_libraries ${PCRE2_LIBRARY})
+endif()
 find_package(Threads REQUIRED)
 list(APPEND om_link_libraries Threads::Threads ${CMAKE_DL_LIBS})
 if(OM_OPENMP)
