@@ -4,6 +4,7 @@
 #include "graph/om_op.h"
 #include "harness/om_fault.h"
 #include "harness/om_test_case.h"
+#include "session/om_call.h"
 
 typedef struct direct_run {
   om_graph graph;
@@ -61,6 +62,7 @@ static om_status allocate_outputs(om_ctx *ctx, direct_run *r) {
     if (!om_shape_bytes(output->dtype, output->rank, output->dims, &bytes)) {
       return OM_FAIL(ctx, OM_E_INTERNAL, "infer gives y%u an impossible shape.", i);
     }
+    bytes = om_result_bytes(output); /* text and lists may take more than their elements */
     r->blocks[i] = om_new_bytes(ctx, bytes + 2 * OM_GUARD_BYTES, 1);
     if (!r->blocks[i]) return OM_E_OUT_OF_MEMORY;
     r->bytes[i] = bytes;
