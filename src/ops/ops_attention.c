@@ -5,12 +5,15 @@
  *     mask: broadcasts with [batch..., rows, keys]              Y: [batch..., rows, width]
  *
  * These are the shapes behind the permutations; the batch broadcasts as in MatMul and Add. Rewrites
- * make it from the operators it stands for (docs/exact.md); its result has their bits.
+ * make it from the operators it stands for (docs/exact.md); its result has their bits. float16 is
+ * computed in float32 and rounded once, at the end.
  *
  * Attributes: q_perm, k_perm, v_perm, y_perm; heads, parts (om_attention_params); q_divides,
  * k_divides, divides; zeroes_nan.
  */
 #include "ops/op_attention.h"
+
+#include "cpu/exact/om_elementwise.h"
 
 /* ---- Attributes ---- */
 
@@ -101,13 +104,17 @@ static bool permute(const om_attention_perm *perm, view *v) {
   return true;
 }
 
-static om_status make_view(
-    om_ctx *ctx, const om_attention_params *p, uint32_t input, const om_tensor *x, view *out_view) {
+static om_status make_view(om_ctx *ctx,
+                           const om_attention_params *p,
+                           om_dtype dtype,
+                           uint32_t input,
+                           const om_tensor *x,
+                           view *out_view) {
   static const char *const names[] = {"Q", "K", "V", "The mask"};
   view v = {.rank = x->rank};
   memcpy(v.dims, x->dims, sizeof v.dims);
   om_dense_strides(x->rank, x->dims, v.strides);
-  bool fits = x->dtype == OM_DTYPE_F32;
+  bool fits = x->dtype == dtype;
   if (input < 3) {
     if (fits && p->heads > 0) fits = split_heads(p, input, &v);
     fits = fits && permute(&p->perms[input], &v) && v.rank >= 2;
@@ -140,15 +147,13 @@ static bool broadcasts(int64_t extent, size_t *inout_total) {
   return extent == 1 || (size_t)extent == *inout_total;
 }
 
-static om_status place_result(om_ctx *ctx,
-                              const om_attention_perm *perm,
-                              om_attention *a,
-                              om_tensor *out_y) {
+static om_status place_result(
+    om_ctx *ctx, const om_attention_perm *perm, om_dtype dtype, om_attention *a, om_tensor *out_y) {
   view y = {.rank = a->batch_rank + 2};
   memcpy(y.dims, a->batch, sizeof a->batch);
   y.dims[a->batch_rank] = (int64_t)a->rows;
   y.dims[a->batch_rank + 1] = (int64_t)a->width;
-  *out_y = (om_tensor){.dtype = OM_DTYPE_F32, .rank = y.rank};
+  *out_y = (om_tensor){.dtype = dtype, .rank = y.rank};
   memcpy(out_y->dims, y.dims, sizeof out_y->dims);
   if (perm->rank != 0 && perm->rank != y.rank) return fail_shape(ctx, "A result", out_y);
   for (uint32_t i = 0; i < perm->rank; ++i) out_y->dims[i] = y.dims[perm->axes[i]];
@@ -159,14 +164,25 @@ static om_status place_result(om_ctx *ctx,
   return OM_OK;
 }
 
-static om_status read_scale(om_ctx *ctx, const om_tensor *tensor, bool divides, om_scale *out) {
+/* The elements of a float32 or float16 tensor. */
+static void read_floats(const om_tensor *tensor, float *out) {
+  const size_t elems = om_tensor_elems(tensor);
+  if (tensor->dtype == OM_DTYPE_F16) {
+    om_half_to_f32(OM_DTYPE_F16, tensor->data, elems, out);
+  } else {
+    memcpy(out, tensor->data, elems * sizeof *out);
+  }
+}
+
+static om_status read_scale(
+    om_ctx *ctx, const om_tensor *tensor, om_dtype dtype, bool divides, om_scale *out) {
   *out = (om_scale){.kind = OM_SCALE_NONE};
   if (!tensor) return OM_OK;
-  if (tensor->dtype != OM_DTYPE_F32 || om_tensor_elems(tensor) != 1) {
+  if (tensor->dtype != dtype || om_tensor_elems(tensor) != 1) {
     return fail_shape(ctx, "A scale", tensor);
   }
   out->kind = divides ? OM_SCALE_DIV : OM_SCALE_MUL;
-  if (tensor->data) memcpy(&out->value, tensor->data, sizeof out->value);
+  if (tensor->data) read_floats(tensor, &out->value);
   return OM_OK;
 }
 
@@ -213,11 +229,12 @@ om_status om_attention_describe(om_ctx *ctx,
   om_attention_side *const sides[] = {&a->q, &a->k, &a->v, &a->mask};
   om_scale *const scales[] = {&a->q_scale, &a->k_scale, &a->scale};
   int64_t extents[4][2] = {{1, 1}, {1, 1}, {1, 1}, {1, 1}};
+  const om_dtype dtype = inputs[OM_ATTENTION_Q]->dtype;
   view v;
   *a = (om_attention){.zeroes_nan = params->zeroes_nan, .has_mask = inputs[OM_ATTENTION_MASK]};
   for (uint32_t i = 0; i < 4; ++i) {
     if (!inputs[i]) continue;
-    OM_TRY(make_view(ctx, params, i, inputs[i], &v));
+    OM_TRY(make_view(ctx, params, dtype, i, inputs[i], &v));
     OM_TRY(merge_batch(ctx, &v, &a->batch_rank, a->batch));
     if (v.rank > 1) extents[i][0] = v.dims[v.rank - 2];
     if (v.rank > 0) extents[i][1] = v.dims[v.rank - 1];
@@ -227,13 +244,13 @@ om_status om_attention_describe(om_ctx *ctx,
   OM_TRY(check_size(ctx, a));
   for (uint32_t i = 0; i < 4; ++i) {
     if (!inputs[i]) continue;
-    OM_TRY(make_view(ctx, params, i, inputs[i], &v));
+    OM_TRY(make_view(ctx, params, dtype, i, inputs[i], &v));
     *sides[i] = side_of(&v, a);
   }
   for (uint32_t i = 0; i < OM_COUNT_OF(scales); ++i) {
-    OM_TRY(read_scale(ctx, inputs[OM_ATTENTION_Q_SCALE + i], params->divides[i], scales[i]));
+    OM_TRY(read_scale(ctx, inputs[OM_ATTENTION_Q_SCALE + i], dtype, params->divides[i], scales[i]));
   }
-  return place_result(ctx, &params->y_perm, a, out_y);
+  return place_result(ctx, &params->y_perm, dtype, a, out_y);
 }
 
 /* ---- The entry ---- */
@@ -248,28 +265,53 @@ static om_status infer(om_ctx *ctx, const om_op_call *call) {
   om_attention a;
   om_tensor y;
   OM_TRY(describe(ctx, call, &a, &y));
-  return om_rule_set(ctx, call, 0, OM_DTYPE_F32, y.rank, y.dims);
+  return om_rule_set(ctx, call, 0, y.dtype, y.rank, y.dims);
+}
+
+/* float16 operands and the result are held as float32 behind the kernel's own scratch. */
+static size_t float_elems(const om_op_call *call, const om_tensor *y) {
+  size_t elems = om_tensor_elems(y);
+  for (uint32_t i = 0; i <= OM_ATTENTION_MASK; ++i) {
+    const om_tensor *input = om_rule_input(call, i);
+    if (input) elems += om_tensor_elems(input);
+  }
+  return elems;
 }
 
 /* What infer has accepted cannot fail here: no context is needed. */
 static size_t scratch_bytes(const om_op_call *call) {
   om_attention a;
   om_tensor y;
-  return describe(NULL, call, &a, &y) == OM_OK ? om_attention_scratch(&a) : 0;
+  if (describe(NULL, call, &a, &y) != OM_OK) return 0;
+  const size_t own = om_size_align(om_attention_scratch(&a), sizeof(float));
+  return y.dtype == OM_DTYPE_F16 ? own + float_elems(call, &y) * sizeof(float) : own;
 }
 
 static om_status run(om_ctx *ctx, const om_op_call *call) {
   om_attention a;
   om_tensor y;
+  const void *operands[OM_ATTENTION_MASK + 1] = {NULL};
   OM_TRY(describe(ctx, call, &a, &y));
+  const bool is_half = y.dtype == OM_DTYPE_F16;
+  void *behind = (char *)call->scratch + om_size_align(om_attention_scratch(&a), sizeof(float));
+  float *next = behind;
+  for (uint32_t i = 0; i <= OM_ATTENTION_MASK; ++i) {
+    const om_tensor *input = om_rule_input(call, i);
+    if (!input) continue;
+    operands[i] = is_half ? next : input->data;
+    if (!is_half) continue;
+    read_floats(input, next);
+    next += om_tensor_elems(input);
+  }
   om_attention_run_f32(ctx,
                        &a,
-                       call->inputs[OM_ATTENTION_Q]->data,
-                       call->inputs[OM_ATTENTION_K]->data,
-                       call->inputs[OM_ATTENTION_V]->data,
-                       a.has_mask ? call->inputs[OM_ATTENTION_MASK]->data : NULL,
-                       call->outputs[0]->data,
+                       operands[OM_ATTENTION_Q],
+                       operands[OM_ATTENTION_K],
+                       operands[OM_ATTENTION_V],
+                       operands[OM_ATTENTION_MASK],
+                       is_half ? next : call->outputs[0]->data,
                        call->scratch);
+  if (is_half) om_half_from_f32(OM_DTYPE_F16, next, om_tensor_elems(&y), call->outputs[0]->data);
   return OM_OK;
 }
 
@@ -278,7 +320,7 @@ const om_op om_ops_attention[] = {
      .type = "Attention",
      .first_opset = 1,
      OM_RULE_COUNTS(3, 7, 1, 1),
-     .dtypes = OM_DT(OM_DTYPE_F32),
+     .dtypes = OM_DT(OM_DTYPE_F32) | OM_DT(OM_DTYPE_F16),
      .params_bytes = sizeof(om_attention_params),
      .resolve = resolve,
      .infer = infer,

@@ -77,16 +77,16 @@ om_node_id om_rewriter_maker(const om_rewriter *rw, om_value_id value, const cha
 /* The value's constant, or NULL. */
 const om_tensor *om_rewriter_constant(const om_rewriter *rw, om_value_id value);
 
-/* True and *out_value if the value is a float32 constant of one element. */
+/* True and *out_value if the value is a float32 or float16 constant of one element. */
 bool om_rewriter_scalar(const om_rewriter *rw, om_value_id value, float *out_value);
 
-/* A new float32 constant with the shape of `like` and room for its data, in the graph's pool. It
+/* A new constant with the type and shape of `like` and room for its data, in the graph's pool. It
  * is named "<stem>.<number>"; nothing looks such a value up by name. */
 om_status om_rewriter_add_constant(om_ctx *ctx,
                                    om_rewriter *rw,
                                    const char *stem,
                                    const om_tensor *like,
-                                   float **out_data,
+                                   void **out_data,
                                    om_value_id *out_id);
 
 /* Gives a node new inputs (copied). */

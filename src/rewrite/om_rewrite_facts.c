@@ -90,7 +90,9 @@ static om_value_fact result_fact(const om_rewriter *rw,
                                      "Neg",
                                      "Identity",
                                      "Slice"};
-  if (strcmp(node->domain, "onemodel") == 0) return (om_value_fact){OM_DTYPE_F32, OM_RANK_UNKNOWN};
+  if (strcmp(node->domain, "onemodel") == 0) {
+    return (om_value_fact){input_fact(facts, node, 0).dtype, OM_RANK_UNKNOWN};
+  }
   if (is_one_of(node, alike, OM_COUNT_OF(alike))) {
     return node->opset >= 7 ? broadcast(facts, node) : unknown;
   }

@@ -205,7 +205,7 @@ static om_status replace(
   const om_tensor vector = {.dtype = OM_DTYPE_F32, .rank = 1, .dims = {(int64_t)shape->channels}};
   om_value_id inputs[3] = {conv->inputs[0], conv->inputs[1], OM_NO_VALUE};
   bool has_bias = shape->bias || f->has_shift;
-  float *data;
+  void *data;
   if (f->has_scale) {
     OM_TRY(om_rewriter_add_constant(ctx, rw, conv->name, shape->weights, &data, &inputs[1]));
     scale_weights(shape, f->s, data);

@@ -5,16 +5,20 @@
  *
  * with the factors in any order and grouping, Div by a constant or Mul by its inverse, and Pow or
  * Mul for the cube. One operation in place of five to nine, with another rounding: fast mode only.
+ * A constant of float16 is as near as its eleven bits are.
  */
 #include "rewrite/om_rewrite.h"
 
 enum { MOST_DEPTH = 4 };
+
+static const double float_error = 1e-6, half_error = 4.9e-4; /* of a constant, relative */
 
 /* A product: constant, x and one other value, as often as they occur. */
 typedef struct factors {
   om_value_id x, other; /* what is looked for; nothing is taken apart there */
   uint32_t x_count, other_count;
   double constant;
+  double error;  /* of it, relative */
   bool has_more; /* something else takes part */
 } factors;
 
@@ -28,9 +32,13 @@ static bool get_scalar(const om_rewriter *rw, om_value_id value, float *out) {
   return om_rewriter_scalar(rw, value, out) && om_rewriter_constant(rw, value)->rank == 0;
 }
 
-static bool is_near(double value, double want) {
-  const double difference = value > want ? value - want : want - value;
-  return difference <= 2e-6 * want;
+static bool is_near(const factors *f, double want) {
+  const double difference = f->constant > want ? f->constant - want : want - f->constant;
+  return difference <= (f->error + float_error) * want;
+}
+
+static double error_of(const om_rewriter *rw, om_value_id value) {
+  return om_rewriter_constant(rw, value)->dtype == OM_DTYPE_F16 ? half_error : float_error;
 }
 
 /* Multiplies `value` to the product. */
@@ -45,11 +53,13 @@ static void take_apart(const om_rewriter *rw, om_value_id value, uint32_t depth,
     f->other_count += 1;
   } else if (get_scalar(rw, value, &number)) {
     f->constant *= (double)number;
+    f->error += error_of(rw, value);
   } else if (mul && depth > 0) {
     take_apart(rw, mul->inputs[0], depth - 1, f);
     take_apart(rw, mul->inputs[1], depth - 1, f);
   } else if (div && depth > 0 && get_scalar(rw, div->inputs[1], &number) && number != 0.0f) {
     f->constant /= (double)number;
+    f->error += error_of(rw, div->inputs[1]);
     take_apart(rw, div->inputs[0], depth - 1, f);
   } else if (pow && pow->inputs[0] == f->x && get_scalar(rw, pow->inputs[1], &number) &&
              (number == 2.0f || number == 3.0f)) {
@@ -68,7 +78,7 @@ static bool is_product(const om_rewriter *rw,
   factors f = {.x = x, .other = other, .constant = 1.0};
   take_apart(rw, value, MOST_DEPTH, &f);
   return !f.has_more && f.x_count == x_count && f.other_count == (other != OM_NO_VALUE) &&
-         is_near(f.constant, constant);
+         is_near(&f, constant);
 }
 
 /* The Erf or Tanh of Add(1, Erf | Tanh), or NULL. */

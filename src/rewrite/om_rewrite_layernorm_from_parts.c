@@ -114,13 +114,14 @@ static om_status match_core(om_ctx *ctx, const om_rewriter *rw, match *m, bool *
   return OM_OK;
 }
 
-/* The other operand of a Mul or Add, if it is a float32 constant of the normalised shape. */
+/* The other operand of a Mul or Add, if it is a constant of the normalised shape. */
 static om_value_id match_vector(
     const om_rewriter *rw, om_node_id id, om_value_id from, const match *m, const om_tensor *like) {
   const om_node *node = &rw->graph->nodes[id];
   om_value_id other = node->inputs[0] == from ? node->inputs[1] : node->inputs[0];
   const om_tensor *tensor = om_rewriter_constant(rw, other);
-  if (!tensor || tensor->dtype != OM_DTYPE_F32 || (int64_t)tensor->rank != -m->axis) {
+  if (!tensor || (tensor->dtype != OM_DTYPE_F32 && tensor->dtype != OM_DTYPE_F16) ||
+      (int64_t)tensor->rank != -m->axis) {
     return OM_NO_VALUE;
   }
   for (uint32_t d = 0; like && d < tensor->rank; ++d) {

@@ -35,7 +35,8 @@ static const om_node *maker(const om_rewriter *rw, om_value_id value, const char
 
 static const om_tensor *float_constant(const om_rewriter *rw, om_value_id value, uint32_t rank) {
   const om_tensor *tensor = om_rewriter_constant(rw, value);
-  return tensor && tensor->dtype == OM_DTYPE_F32 && tensor->rank == rank ? tensor : NULL;
+  const bool is_float = tensor && (tensor->dtype == OM_DTYPE_F32 || tensor->dtype == OM_DTYPE_F16);
+  return is_float && tensor->rank == rank ? tensor : NULL;
 }
 
 /* ---- Elements of a Reshape's shape ---- */
@@ -197,6 +198,7 @@ static om_status find(om_ctx *ctx, match *m, bool *out_fits) {
     bool fits = false;
     OM_TRY(match_projection(ctx, m->rw, node->inputs[i], p, &fits));
     if (!fits || p->x != first->x || !p->bias != !first->bias) return OM_OK;
+    if (p->weights->dtype != first->weights->dtype) return OM_OK;
     for (uint32_t d = 0; d < 2; ++d) {
       if (p->weights->dims[d] != first->weights->dims[d]) return OM_OK;
     }
@@ -217,29 +219,30 @@ static om_status join(om_ctx *ctx,
                       const om_tensor *const parts[PARTS],
                       om_value_id *out_id) {
   om_tensor like = *parts[0];
-  const size_t cols = (size_t)like.dims[like.rank - 1];
-  const size_t rows = om_tensor_elems(&like) / cols;
-  float *data;
+  const size_t rows = om_tensor_elems(&like) / (size_t)like.dims[like.rank - 1];
+  const size_t row_bytes = (size_t)like.dims[like.rank - 1] * (om_dtype_bits(like.dtype) / 8);
+  void *data;
   like.dims[like.rank - 1] *= PARTS;
   OM_TRY(om_rewriter_add_constant(ctx, rw, name, &like, &data, out_id));
   for (size_t row = 0; row < rows; ++row) {
     for (size_t part = 0; part < PARTS; ++part) {
-      memcpy(data + (row * PARTS + part) * cols,
-             (const char *)parts[part]->data + row * cols * sizeof *data,
-             cols * sizeof *data);
+      memcpy((char *)data + (row * PARTS + part) * row_bytes,
+             (const char *)parts[part]->data + row * row_bytes,
+             row_bytes);
     }
   }
   return OM_OK;
 }
 
-/* A new node of one new value, *out_value. */
+/* A new node of one new value of this type, *out_value. */
 static om_status add_node(om_ctx *ctx,
                           om_rewriter *rw,
+                          om_dtype dtype,
                           const char *name,
                           const om_rewritten_node *what,
                           om_value_id *out_value) {
   om_graph *graph = rw->graph;
-  om_value value = {.name = name, .dtype = OM_DTYPE_F32, .producer = OM_NO_NODE};
+  om_value value = {.name = name, .dtype = dtype, .producer = OM_NO_NODE};
   om_value_id *outputs = OM_POOL_NEW(ctx, &graph->pool, om_value_id, 1);
   om_node_id id;
   if (!outputs) return OM_E_OUT_OF_MEMORY;
@@ -255,19 +258,20 @@ static om_status pack(om_ctx *ctx, om_rewriter *rw, const match *m, om_value_id 
   const om_node *node = &rw->graph->nodes[m->attention];
   const char *name = om_pool_format(ctx, &rw->graph->pool, "%s.projections", node->name);
   const char *sum_name = om_pool_format(ctx, &rw->graph->pool, "%s.biased", node->name);
+  const om_dtype dtype = m->parts[0].weights->dtype;
   const om_tensor *parts[PARTS];
   om_value_id inputs[2] = {m->parts[0].x};
   om_rewritten_node what = {.type = "MatMul", .opset = 13, .inputs = inputs, .input_count = 2};
   if (!name || !sum_name) return OM_E_OUT_OF_MEMORY;
   for (uint32_t i = 0; i < PARTS; ++i) parts[i] = m->parts[i].weights;
   OM_TRY(join(ctx, rw, name, parts, &inputs[1]));
-  OM_TRY(add_node(ctx, rw, name, &what, out_value));
+  OM_TRY(add_node(ctx, rw, dtype, name, &what, out_value));
   if (!m->parts[0].bias) return OM_OK;
   for (uint32_t i = 0; i < PARTS; ++i) parts[i] = m->parts[i].bias;
   inputs[0] = *out_value;
   what.type = "Add";
   OM_TRY(join(ctx, rw, sum_name, parts, &inputs[1]));
-  return add_node(ctx, rw, sum_name, &what, out_value);
+  return add_node(ctx, rw, dtype, sum_name, &what, out_value);
 }
 
 /* What is left of the parts goes as dead nodes do. */

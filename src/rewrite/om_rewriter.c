@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/om_float16.h"
 #include "rewrite/om_rewrite.h"
 
 void om_rewriter_deinit(om_ctx *ctx, om_rewriter *rw) {
@@ -97,8 +98,15 @@ const om_tensor *om_rewriter_constant(const om_rewriter *rw, om_value_id value) 
 
 bool om_rewriter_scalar(const om_rewriter *rw, om_value_id value, float *out_value) {
   const om_tensor *tensor = om_rewriter_constant(rw, value);
-  if (!tensor || tensor->dtype != OM_DTYPE_F32 || om_tensor_elems(tensor) != 1) return false;
-  memcpy(out_value, tensor->data, sizeof *out_value);
+  uint16_t half;
+  if (!tensor || om_tensor_elems(tensor) != 1) return false;
+  if (tensor->dtype != OM_DTYPE_F32 && tensor->dtype != OM_DTYPE_F16) return false;
+  if (tensor->dtype == OM_DTYPE_F32) {
+    memcpy(out_value, tensor->data, sizeof *out_value);
+  } else {
+    memcpy(&half, tensor->data, sizeof half);
+    *out_value = om_f16_to_f32(half);
+  }
   return true;
 }
 
@@ -108,17 +116,18 @@ om_status om_rewriter_add_constant(om_ctx *ctx,
                                    om_rewriter *rw,
                                    const char *stem,
                                    const om_tensor *like,
-                                   float **out_data,
+                                   void **out_data,
                                    om_value_id *out_id) {
   om_graph *graph = rw->graph;
-  om_value value = {.dtype = OM_DTYPE_F32, .has_rank = true, .producer = OM_NO_NODE};
+  om_value value = {.dtype = like->dtype, .has_rank = true, .producer = OM_NO_NODE};
+  const size_t elem_bytes = om_dtype_bits(like->dtype) / 8;
   om_tensor *tensor = OM_POOL_NEW(ctx, &graph->pool, om_tensor, 1);
-  float *data = OM_POOL_NEW(ctx, &graph->pool, float, om_tensor_elems(like));
+  void *data = om_pool_new_bytes(ctx, &graph->pool, om_tensor_elems(like), elem_bytes);
   value.name = om_pool_format(ctx, &graph->pool, "%s.%zu", stem, graph->value_count);
   if (!tensor || !data || !value.name) return OM_E_OUT_OF_MEMORY;
   *tensor = *like;
   tensor->data = data;
-  tensor->data_bytes = om_tensor_elems(like) * sizeof(float);
+  tensor->data_bytes = om_tensor_elems(like) * elem_bytes;
   value.constant = tensor;
   value.rank = tensor->rank;
   memcpy(value.dims, tensor->dims, sizeof value.dims);
