@@ -1,6 +1,12 @@
 # The wire format's decoder, made from our own schema (src/onnx/onnx.proto).
-find_path(NANOPB_INCLUDE_DIR pb_decode.h PATH_SUFFIXES nanopb REQUIRED)
-find_library(NANOPB_LIBRARY protobuf-nanopb REQUIRED)
+if(EMSCRIPTEN) # no system's library fits: its sources, which bindings/web/build fetches
+  set(NANOPB_INCLUDE_DIR ${OM_NANOPB_SOURCE})
+  set(NANOPB_LIBRARY protobuf-nanopb)
+  add_library(protobuf-nanopb STATIC ${OM_NANOPB_SOURCE}/pb_common.c ${OM_NANOPB_SOURCE}/pb_decode.c)
+else()
+  find_path(NANOPB_INCLUDE_DIR pb_decode.h PATH_SUFFIXES nanopb REQUIRED)
+  find_library(NANOPB_LIBRARY protobuf-nanopb REQUIRED)
+endif()
 find_program(NANOPB_GENERATOR NAMES nanopb_generator nanopb_generator.py REQUIRED)
 
 set(OM_GENERATED ${CMAKE_BINARY_DIR}/generated)

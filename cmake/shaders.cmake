@@ -6,11 +6,27 @@ file(GLOB_RECURSE shader_files CONFIGURE_DEPENDS
   ${CMAKE_SOURCE_DIR}/src/gpu/shaders/*.comp ${CMAKE_SOURCE_DIR}/src/gpu/shaders/*.glsl
   ${CMAKE_SOURCE_DIR}/src/gpu/shaders/*.h ${CMAKE_SOURCE_DIR}/src/gpu/*.def
   ${CMAKE_SOURCE_DIR}/src/cpu/exact/*.h)
-add_custom_command(
-  OUTPUT ${OM_GENERATED}/om_shaders.c ${OM_GENERATED}/om_shaders.h
-  COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/embed_shaders.py
-          --glslc ${GLSLC} --spirv-val ${SPIRV_VAL}
-          --source ${CMAKE_SOURCE_DIR}/src --out ${OM_GENERATED}
-  DEPENDS ${shader_files} ${CMAKE_SOURCE_DIR}/tools/embed_shaders.py
-          ${CMAKE_SOURCE_DIR}/tools/pack_spirv.py ${CMAKE_SOURCE_DIR}/src/ops/elementwise.def
-  VERBATIM)
+set(embed ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/embed_shaders.py
+          --glslc ${GLSLC} --spirv-val ${SPIRV_VAL} --source ${CMAKE_SOURCE_DIR}/src --out ${OM_GENERATED})
+list(APPEND shader_files ${CMAKE_SOURCE_DIR}/tools/embed_shaders.py
+     ${CMAKE_SOURCE_DIR}/tools/pack_spirv.py ${CMAKE_SOURCE_DIR}/src/ops/elementwise.def)
+if(EMSCRIPTEN) # as WGSL, by way of the same words
+  set(om_kernels ${OM_GENERATED}/om_shaders_wgsl.c)
+  find_program(NODE node REQUIRED)
+  set(tools ${CMAKE_SOURCE_DIR}/tools)
+  add_custom_command(
+    OUTPUT ${om_kernels} ${OM_GENERATED}/om_shaders.h
+    COMMAND ${embed} --define OM_PARAMS_UNIFORM --spirv-dir ${OM_GENERATED}/spirv
+    COMMAND ${NODE} ${tools}/wgsl/translate.mjs ${OM_NODE_MODULES} ${OM_GENERATED}/spirv ${OM_GENERATED}/wgsl
+    COMMAND ${Python3_EXECUTABLE} ${tools}/embed_wgsl.py --spirv-dir ${OM_GENERATED}/spirv
+            --wgsl-dir ${OM_GENERATED}/wgsl --out ${om_kernels}
+    DEPENDS ${shader_files} ${tools}/wgsl/translate.mjs ${tools}/embed_wgsl.py
+    VERBATIM)
+else()
+  set(om_kernels ${OM_GENERATED}/om_shaders.c)
+  add_custom_command(
+    OUTPUT ${om_kernels} ${OM_GENERATED}/om_shaders.h
+    COMMAND ${embed}
+    DEPENDS ${shader_files}
+    VERBATIM)
+endif()

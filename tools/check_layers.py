@@ -23,6 +23,7 @@ LAYERS = {
     "gpu/hal": {"base"},
     "gpu/hal/null": {"base", "gpu/hal"},
     "gpu/hal/vulkan": {"base", "gpu/hal"},
+    "gpu/hal/webgpu": {"base", "gpu/hal"},
     "gpu/shaders": {"cpu", "ops"},      # the texts that both sides read
     "gpu": {"base", "graph", "ops", "cpu", "gpu/hal", "gpu/shaders"},
 }

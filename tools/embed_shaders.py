@@ -455,7 +455,7 @@ def parse_arguments():
     parser.add_argument("--out", required=True, help="where om_shaders.c and .h go")
     parser.add_argument("--define", action="append", default=[], help="NAME[=VALUE] for all kernels")
     parser.add_argument("--spirv-dir", help="write NAME.spv for each kernel, with its names, and "
-                        "kernels.json with what reflection found, and no C")
+                        "kernels.json with what reflection found, in place of om_shaders.c")
     parser.add_argument("--jobs", type=int, default=2)
     return parser.parse_args()
 
@@ -486,12 +486,12 @@ def embed(args):
     if errors:
         raise ShaderError("\n".join(sorted(errors)))
     used = {v.cache_file for v in variants}
+    write_if_changed(os.path.join(args.out, "om_shaders.h"), header_text(variants))
     if args.spirv_dir:
         write_spirv(args.spirv_dir, variants)
     else:
         pack_all(variants, cache, args.jobs)
         used |= {v.packed_file for v in variants}
-        write_if_changed(os.path.join(args.out, "om_shaders.h"), header_text(variants))
         write_if_changed(os.path.join(args.out, "om_shaders.c"), source_text(variants))
     for name in os.listdir(cache):
         if os.path.join(cache, name) not in used:

@@ -360,6 +360,10 @@ static om_status claim(om_ctx *ctx,
   return b.status;
 }
 
+static bool never_waits(const om_provider_session *session) {
+  return session->features.never_waits;
+}
+
 static const om_provider provider = {
     .struct_bytes = sizeof(om_provider),
     .name = "gpu",
@@ -373,6 +377,7 @@ static const om_provider provider = {
     .begin = om_gpu_region_begin,
     .is_done = om_gpu_region_is_done,
     .finish = om_gpu_region_finish,
+    .never_waits = never_waits,
     .lend = om_gpu_lend,
     .plan_end = plan_end,
 };

@@ -5,6 +5,9 @@ static const om_hal *const backends[] = {
 #ifdef OM_WITH_VULKAN
     &om_hal_vulkan,
 #endif
+#ifdef OM_WITH_WEBGPU
+    &om_hal_webgpu,
+#endif
     &om_hal_null,
 };
 

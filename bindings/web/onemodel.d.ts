@@ -1,0 +1,92 @@
+/** Runs ONNX models in a browser, on WebGPU and on the CPU. */
+
+export type DType =
+  | "float32" | "float64" | "float16" | "int8" | "int16" | "int32" | "int64"
+  | "uint8" | "uint16" | "uint32" | "uint64" | "bool";
+
+export type TensorData =
+  | Float32Array | Float64Array | Int8Array | Int16Array | Int32Array | BigInt64Array
+  | Uint8Array | Uint16Array | Uint32Array | BigUint64Array;
+
+export interface Tensor {
+  /** Of `data`'s array type if left out. float16 and bool have none of their own: Uint16Array, Uint8Array. */
+  dtype?: DType;
+  /** Outermost dimension first; empty for a scalar. */
+  dims: number[];
+  data: TensorData;
+}
+
+export interface ValueInfo {
+  name: string;
+  dtype: DType;
+  /** null: the model does not say. -1: known only at run time. */
+  dims: number[] | null;
+}
+
+export interface Progress {
+  loadedBytes: number;
+  /** 0: not known. */
+  totalBytes: number;
+}
+
+export interface LoadOptions {
+  /** "auto" (the default): WebGPU where there is a device, else the CPU. */
+  device?: "auto" | "gpu" | "cpu";
+  mode?: "fast" | "exact";
+  /** An operator that cannot run on the device is an error. */
+  requireGpu?: boolean;
+  /** While the model is loaded. */
+  progress?: (progress: Progress) => void;
+  /** Instead of navigator.gpu: Dawn's in Node. */
+  gpu?: GPU;
+}
+
+export interface NodePlacement {
+  name: string;
+  operator: string;
+  place: "cpu" | "device" | "folded";
+  /** null unless on the device. */
+  region: number | null;
+  reason: string;
+}
+
+export interface Diagnostics {
+  nodes: NodePlacement[];
+  regions: number;
+}
+
+export interface Info {
+  /** null: the CPU alone. */
+  device: string | null;
+  /** Why there is no device, where "auto" found none. */
+  fallbackReason: string | null;
+  arenaBytes: number;
+  weightBytes: number;
+  /** Made so far on the device: does not grow from the second run of a shape on. */
+  allocations: number;
+  dispatches: number;
+  kernels: number;
+  runs: number;
+  hostAllocations: number;
+  hostBytes: number;
+}
+
+/** What every promise of this package is rejected with. */
+export class OneModelError extends Error {
+  /** The name of the library's status, such as "OM_E_INVALID_INPUT". */
+  code: string;
+}
+
+export class OneModel {
+  /** Loads a model from its address or its bytes, and makes a device and a session for it. */
+  static load(source: string | URL | Uint8Array | ArrayBuffer, options?: LoadOptions): Promise<OneModel>;
+  readonly inputs: ValueInfo[];
+  readonly outputs: ValueInfo[];
+  /** Runs of one model take turns. The results are the caller's. `outputs`: which; all if left out. */
+  run(inputs: Record<string, Tensor>, outputs?: string[]): Promise<Record<string, Required<Tensor>>>;
+  /** Where each operator runs, and why, for inputs of these shapes (their data may be left out). */
+  diagnose(inputs: Record<string, Omit<Tensor, "data"> & { data?: TensorData }>): Promise<Diagnostics>;
+  info(): Info;
+  /** Frees the model, the session and its device. */
+  dispose(): Promise<void>;
+}

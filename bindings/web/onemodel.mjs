@@ -1,0 +1,306 @@
+// Runs ONNX models in a browser, on WebGPU and on the CPU: the JavaScript side (onemodel.d.ts has the types).
+//
+// The library is WebAssembly and never waits: a run is begun and polled, and the page goes on between. All
+// that is done with one model goes through its queue, so calls take turns.
+import createModule from "./onemodel_wasm.mjs";
+
+// By ONNX's numbers: [name, array].
+const types = {
+  1: ["float32", Float32Array], 2: ["uint8", Uint8Array], 3: ["int8", Int8Array],
+  4: ["uint16", Uint16Array], 5: ["int16", Int16Array], 6: ["int32", Int32Array],
+  7: ["int64", BigInt64Array], 9: ["bool", Uint8Array], 10: ["float16", Uint16Array],
+  11: ["float64", Float64Array], 12: ["uint32", Uint32Array], 13: ["uint64", BigUint64Array],
+};
+const places = ["cpu", "device", "folded"];
+const counters = ["arenaBytes", "weightBytes", "allocations", "dispatches", "kernels", "runs",
+                  "hostAllocations", "hostBytes"];
+
+export class OneModelError extends Error {
+  constructor(code, message) {
+    super(message);
+    this.name = "OneModelError";
+    this.code = code;
+  }
+}
+
+let loading = null;
+// One WebAssembly instance serves all models of a page.
+const getModule = () => (loading ??= createModule());
+
+async function readAll(response, progress) {
+  if (!response.ok) {
+    throw new OneModelError("OM_E_IO", `${response.url}: the server answered ${response.status}.`);
+  }
+  const totalBytes = Number(response.headers.get("content-length") ?? 0);
+  const parts = [];
+  let loadedBytes = 0;
+  for (const reader = response.body.getReader();;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    parts.push(value);
+    loadedBytes += value.length;
+    progress?.({ loadedBytes, totalBytes });
+  }
+  return { parts, bytes: loadedBytes };
+}
+
+async function fetchModel(source, progress) {
+  if (source instanceof ArrayBuffer) return { parts: [new Uint8Array(source)], bytes: source.byteLength };
+  if (ArrayBuffer.isView(source)) {
+    const part = new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
+    return { parts: [part], bytes: part.length };
+  }
+  try {
+    return await readAll(await fetch(source), progress);
+  } catch (error) {
+    if (error instanceof OneModelError) throw error;
+    throw new OneModelError("OM_E_IO", `${source} could not be loaded: ${error.message}`);
+  }
+}
+
+// Where the page is hidden a timer may sleep for long; a message never does.
+function nextTurn() {
+  return new Promise((resolve) => {
+    const channel = new MessageChannel();
+    channel.port1.onmessage = () => {
+      channel.port1.close();
+      resolve();
+    };
+    channel.port2.postMessage(0);
+  });
+}
+
+function typeOf(name, tensor) {
+  for (const [number, [dtype, array]] of Object.entries(types)) {
+    if (tensor.dtype ? tensor.dtype === dtype : tensor.data instanceof array) return Number(number);
+  }
+  throw new OneModelError("OM_E_INVALID_INPUT", `Input '${name}' has no known type of elements.`);
+}
+
+function bytesOf(data) {
+  return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+}
+
+// Memory of the library, freed together.
+class Scratch {
+  constructor(module) {
+    this.module = module;
+    this.pointers = [];
+  }
+  alloc(bytes) {
+    const pointer = this.module._malloc(Math.max(bytes, 1)) >>> 0;
+    if (pointer === 0) {
+      throw new OneModelError("OM_E_OUT_OF_MEMORY", `There is no room for ${bytes} bytes in the page's memory.`);
+    }
+    this.pointers.push(pointer);
+    return pointer;
+  }
+  text(string) {
+    const bytes = this.module.lengthBytesUTF8(string) + 1;
+    const pointer = this.alloc(bytes);
+    this.module.stringToUTF8(string, pointer, bytes);
+    return pointer;
+  }
+  copy(data) {
+    const pointer = this.alloc(data.length);
+    this.module.HEAPU8.set(data, pointer);
+    return pointer;
+  }
+  free() {
+    for (const pointer of this.pointers) this.module._free(pointer);
+    this.pointers = [];
+  }
+}
+
+export class OneModel {
+  #module;
+  #memory; // the model's bytes and the error: until dispose
+  #error;
+  #model = 0;
+  #session = 0;
+  #fallbackReason = null;
+  #queue = Promise.resolve();
+
+  static async load(source, options = {}) {
+    const one = new OneModel();
+    const { parts, bytes } = await fetchModel(source, options.progress);
+    one.#module = await getModule();
+    one.#memory = new Scratch(one.#module);
+    try {
+      one.#error = one.#module._om_web_error_new();
+      one.#readModel(parts, bytes);
+      const usesGpu = await one.#prepareDevice(options);
+      const isExact = options.mode === "exact";
+      one.#session = one.#module._om_web_session_create(
+        one.#model, usesGpu, Boolean(options.requireGpu), isExact, one.#error);
+      if (!one.#session) one.#fail();
+      return one;
+    } catch (error) {
+      one.#free();
+      throw error;
+    }
+  }
+
+  #readModel(parts, bytes) {
+    const at = this.#memory.alloc(bytes);
+    let offset = at;
+    for (const part of parts) {
+      this.#module.HEAPU8.set(part, offset);
+      offset += part.length;
+    }
+    this.#model = this.#module._om_web_model_load(at, bytes, this.#error);
+    if (!this.#model) this.#fail();
+    this.inputs = this.#describe(false);
+    this.outputs = this.#describe(true);
+  }
+
+  async #prepareDevice({ device = "auto", requireGpu, gpu }) {
+    if (device === "cpu" && !requireGpu) return false;
+    try {
+      await this.#module.onemodelPrepareDevice({ gpu });
+      return true;
+    } catch (error) {
+      if (device === "gpu" || requireGpu) throw new OneModelError("OM_E_UNSUPPORTED", error.message);
+      this.#fallbackReason = error.message;
+      return false;
+    }
+  }
+
+  #text(pointer) {
+    return this.#module.UTF8ToString(pointer);
+  }
+
+  #fail() {
+    const code = this.#text(this.#module._om_web_error_code(this.#error));
+    throw new OneModelError(code, this.#text(this.#module._om_web_error_message(this.#error)));
+  }
+
+  #describe(isOutput) {
+    const m = this.#module;
+    return Array.from({ length: m._om_web_value_count(this.#model, isOutput) }, (_, i) => {
+      const rank = m._om_web_value_rank(this.#model, isOutput, i);
+      const dim = (_, d) => m._om_web_value_dim(this.#model, isOutput, i, d);
+      return {
+        name: this.#text(m._om_web_value_name(this.#model, isOutput, i)),
+        dtype: this.#text(m._om_web_value_dtype(this.#model, isOutput, i)),
+        dims: rank < 0 ? null : Array.from({ length: rank }, dim),
+      };
+    });
+  }
+
+  // The run's arguments in the library's memory.
+  #prepare(scratch, inputs, outputs) {
+    const m = this.#module;
+    const list = Object.entries(inputs);
+    const run = m._om_web_run_new(this.#session, list.length, outputs.length);
+    if (!run) throw new OneModelError("OM_E_OUT_OF_MEMORY", "There is no room for a run in the page's memory.");
+    list.forEach(([name, tensor], i) => {
+      const type = typeOf(name, tensor);
+      const dims = scratch.alloc(8 * tensor.dims.length);
+      m.HEAPF64.set(tensor.dims, dims / 8);
+      const data = tensor.data ? this.#copyInput(scratch, name, tensor, type) : 0;
+      m._om_web_run_set_input(run, i, scratch.text(name), type, tensor.dims.length, dims, data);
+    });
+    outputs.forEach((name, i) => m._om_web_run_set_output(run, i, scratch.text(name)));
+    return run;
+  }
+
+  #copyInput(scratch, name, tensor, type) {
+    const elements = tensor.dims.reduce((a, b) => a * b, 1);
+    const needed = elements * types[type][1].BYTES_PER_ELEMENT;
+    if (tensor.data.byteLength === needed) return scratch.copy(bytesOf(tensor.data));
+    throw new OneModelError("OM_E_INVALID_INPUT",
+      `Input '${name}' has ${tensor.data.byteLength} bytes, but its shape [${tensor.dims}] needs ${needed}.`);
+  }
+
+  // Runs `work` when everything asked for before it is done.
+  #inTurn(work) {
+    const turn = this.#queue.then(() => {
+      if (!this.#session) throw new OneModelError("OM_E_INVALID_ARGUMENT", "The model has been disposed of.");
+      return work();
+    });
+    this.#queue = turn.catch(() => {});
+    return turn;
+  }
+
+  run(inputs, outputs = this.outputs.map(({ name }) => name)) {
+    return this.#inTurn(async () => {
+      const m = this.#module;
+      const scratch = new Scratch(m);
+      let run = 0;
+      try {
+        run = this.#prepare(scratch, inputs, outputs);
+        if (!m._om_web_run_begin(run, this.#error)) this.#fail();
+        while (!m._om_web_run_is_done(run)) await nextTurn();
+        if (!m._om_web_run_finish(run, this.#error)) this.#fail();
+        return Object.fromEntries(outputs.map((name, i) => [name, this.#take(run, i)]));
+      } finally {
+        m._om_web_run_destroy(run);
+        scratch.free();
+      }
+    });
+  }
+
+  #take(run, i) {
+    const m = this.#module;
+    const [dtype, array] = types[m._om_web_output_dtype(run, i)] ?? [];
+    if (!array) throw new OneModelError("OM_E_UNSUPPORTED", `Output ${i} has elements that JavaScript has no array for.`);
+    const at = m._om_web_output_data(run, i) >>> 0;
+    const bytes = m.HEAPU8.slice(at, at + m._om_web_output_bytes(run, i));
+    const dim = (_, d) => m._om_web_output_dim(run, i, d);
+    const dims = Array.from({ length: m._om_web_output_rank(run, i) }, dim);
+    return { dtype, dims, data: new array(bytes.buffer) };
+  }
+
+  diagnose(inputs) {
+    return this.#inTurn(() => {
+      const m = this.#module;
+      const scratch = new Scratch(m);
+      let run = 0;
+      try {
+        run = this.#prepare(scratch, inputs, []);
+        const found = m._om_web_diagnose(run, this.#error);
+        if (!found) this.#fail();
+        const node = (_, i) => {
+          const region = m._om_web_node_region(found, i);
+          return {
+            name: this.#text(m._om_web_node_name(found, i)),
+            operator: this.#text(m._om_web_node_type(found, i)),
+            place: places[m._om_web_node_place(found, i)],
+            region: region < 0 ? null : region,
+            reason: this.#text(m._om_web_node_reason(found, i)),
+          };
+        };
+        const length = m._om_web_node_count(found);
+        return { nodes: Array.from({ length }, node), regions: m._om_web_region_count(found) };
+      } finally {
+        m._om_web_run_destroy(run);
+        scratch.free();
+      }
+    });
+  }
+
+  info() {
+    const m = this.#module;
+    const scratch = new Scratch(m);
+    const name = scratch.alloc(256);
+    m._om_web_device_name(this.#session, name, 256);
+    const info = { device: this.#text(name) || null, fallbackReason: this.#fallbackReason };
+    counters.forEach((counter, i) => { info[counter] = m._om_web_counter(this.#session, i); });
+    scratch.free();
+    return info;
+  }
+
+  dispose() {
+    return this.#inTurn(() => this.#free());
+  }
+
+  #free() {
+    const m = this.#module;
+    if (this.#session) m._om_web_session_destroy(this.#session);
+    if (this.#model) m._om_web_model_destroy(this.#model);
+    if (this.#error) m._free(this.#error);
+    this.#session = this.#model = this.#error = 0;
+    this.#memory?.free();
+  }
+}

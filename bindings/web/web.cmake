@@ -1,0 +1,20 @@
+# The package for a browser: onemodel.wasm with its loader, and what JavaScript programs import.
+set(web ${CMAKE_CURRENT_LIST_DIR})
+set(package ${CMAKE_BINARY_DIR}/package)
+# A function that JavaScript calls has no header; the texts are one long literal.
+set_source_files_properties(${web}/exports.c PROPERTIES COMPILE_OPTIONS "-Wno-missing-prototypes")
+add_executable(onemodel_wasm ${web}/exports.c)
+target_link_libraries(onemodel_wasm PRIVATE onemodel_static om_warnings)
+target_include_directories(onemodel_wasm PRIVATE ${CMAKE_SOURCE_DIR}/include)
+set(page_side ${CMAKE_SOURCE_DIR}/src/gpu/hal/webgpu/om_webgpu.js)
+set_target_properties(onemodel_wasm PROPERTIES
+  OUTPUT_NAME onemodel_wasm SUFFIX .mjs RUNTIME_OUTPUT_DIRECTORY ${package} LINK_DEPENDS ${page_side})
+target_link_options(onemodel_wasm PRIVATE
+  --js-library ${page_side} --no-entry
+  -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web,worker,node -sFILESYSTEM=0
+  -sALLOW_MEMORY_GROWTH -sMAXIMUM_MEMORY=4GB -sSTACK_SIZE=1MB
+  -sEXPORTED_FUNCTIONS=_malloc,_free
+  -sEXPORTED_RUNTIME_METHODS=HEAPU8,HEAPU32,HEAPF64,UTF8ToString,stringToUTF8,lengthBytesUTF8)
+add_custom_target(onemodel_package ALL
+  COMMAND ${CMAKE_COMMAND} -E copy_if_different ${web}/package.json ${web}/onemodel.mjs ${web}/onemodel.d.ts ${package}
+  DEPENDS onemodel_wasm ${web}/package.json ${web}/onemodel.mjs ${web}/onemodel.d.ts)
