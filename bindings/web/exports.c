@@ -68,12 +68,37 @@ EXPORT double om_web_value_dim(const om_model *model, bool is_output, size_t ind
 
 /* ---- Sessions ---- */
 
-EXPORT om_session *om_web_session_create(
-    const om_model *model, bool uses_gpu, bool requires_gpu, bool is_exact, om_error *error) {
+/* On the device that the page has made ready. NULL on a failure. */
+EXPORT om_gpu_prepared *om_web_prepare(bool is_exact, om_error *error) {
+  om_gpu_prepared *prepared = NULL;
+  const om_mode mode = is_exact ? OM_MODE_EXACT : OM_MODE_FAST;
+  return om_gpu_prepare_begin(NULL, mode, NULL, &prepared, error) == OM_OK ? prepared : NULL;
+}
+
+/* 1: done. 0: not yet. -1: it failed. */
+EXPORT int om_web_prepare_poll(om_gpu_prepared *prepared, om_error *error) {
+  bool is_done = false;
+  if (om_gpu_prepare_poll(prepared, &is_done, error) != OM_OK) return -1;
+  return is_done ? 1 : 0;
+}
+
+EXPORT void om_web_prepared_destroy(om_gpu_prepared *prepared) {
+  om_gpu_prepared_destroy(prepared);
+}
+
+/* prepared NULL: on the CPU alone. */
+EXPORT om_session *om_web_session_create(const om_model *model,
+                                         om_gpu_prepared *prepared,
+                                         bool requires_gpu,
+                                         bool is_exact,
+                                         om_error *error) {
   om_session *session = NULL;
+  om_gpu_options gpu = OM_GPU_OPTIONS_INIT;
   om_session_options options = OM_SESSION_OPTIONS_INIT;
+  gpu.prepared = prepared;
   options.mode = is_exact ? OM_MODE_EXACT : OM_MODE_FAST;
-  options.provider = uses_gpu ? om_gpu_provider() : NULL;
+  options.provider = prepared ? om_gpu_provider() : NULL;
+  options.provider_options = &gpu;
   options.require_gpu = requires_gpu;
   return om_session_create(model, &options, &session, error) == OM_OK ? session : NULL;
 }

@@ -129,11 +129,7 @@ export class OneModel {
     try {
       one.#error = one.#module._om_web_error_new();
       one.#readModel(parts, bytes);
-      const usesGpu = await one.#prepareDevice(options);
-      const isExact = options.mode === "exact";
-      one.#session = one.#module._om_web_session_create(
-        one.#model, usesGpu, Boolean(options.requireGpu), isExact, one.#error);
-      if (!one.#session) one.#fail();
+      await one.#makeSession(options);
       return one;
     } catch (error) {
       one.#free();
@@ -154,15 +150,40 @@ export class OneModel {
     this.outputs = this.#describe(true);
   }
 
-  async #prepareDevice({ device = "auto", requireGpu, gpu }) {
-    if (device === "cpu" && !requireGpu) return false;
+  async #makeSession(options) {
+    const m = this.#module;
+    const isExact = options.mode === "exact";
+    const prepared = await this.#prepareDevice(options, isExact);
     try {
-      await this.#module.onemodelPrepareDevice({ gpu });
-      return true;
+      this.#session = m._om_web_session_create(
+        this.#model, prepared, Boolean(options.requireGpu), isExact, this.#error);
+      if (!this.#session) this.#fail();
+    } finally {
+      m._om_web_prepared_destroy(prepared);
+    }
+  }
+
+  // A device that is ready for a session; 0: the CPU alone.
+  async #prepareDevice({ device = "auto", requireGpu, gpu }, isExact) {
+    const m = this.#module;
+    if (device === "cpu" && !requireGpu) return 0;
+    let prepared = 0;
+    try {
+      await m.onemodelPrepareDevice({ gpu });
+      prepared = m._om_web_prepare(isExact, this.#error);
+      if (!prepared) this.#fail();
+      for (let state; (state = m._om_web_prepare_poll(prepared, this.#error)) !== 1;) {
+        if (state < 0) this.#fail();
+        await nextTurn();
+      }
+      return prepared;
     } catch (error) {
-      if (device === "gpu" || requireGpu) throw new OneModelError("OM_E_UNSUPPORTED", error.message);
+      m._om_web_prepared_destroy(prepared);
+      if (device === "gpu" || requireGpu) {
+        throw error instanceof OneModelError ? error : new OneModelError("OM_E_UNSUPPORTED", error.message);
+      }
       this.#fallbackReason = error.message;
-      return false;
+      return 0;
     }
   }
 

@@ -19,6 +19,8 @@ extern "C" {
 /* The provider for om_session_options.provider. Static. */
 OM_API const om_provider *om_gpu_provider(void);
 
+typedef struct om_gpu_prepared om_gpu_prepared; /* a device made ready for one session */
+
 typedef struct om_gpu_options {
   size_t struct_bytes;
   const char *device;        /* NULL: the first of om_gpu_list. "1": an index there. Else a
@@ -36,6 +38,8 @@ typedef struct om_gpu_options {
                                 for each device and driver. NULL: $ONEMODEL_GPU_CACHE, else
                                 $XDG_CACHE_HOME/onemodel or ~/.cache/onemodel. "": nowhere. */
   bool no_fused_attention;   /* attention as its single operators; no_fusion includes it */
+  om_gpu_prepared *prepared; /* made with the same options, mode and allocator, and done: the
+                                session takes its device. NULL: the session opens one. */
 } om_gpu_options;
 
 #define OM_GPU_OPTIONS_INIT {.struct_bytes = sizeof(om_gpu_options)}
@@ -55,6 +59,27 @@ OM_API OM_MUST_CHECK om_status om_gpu_list(om_gpu_device *devices,
                                            size_t capacity,
                                            size_t *out_count,
                                            om_error *error);
+
+/* Opens a device ahead of its session, and tries it for exact mode, without waiting for it. Where
+ * nothing may wait for the GPU, in a browser, exact mode needs this; elsewhere it saves a session's
+ * creation that time. `options` as for the session (NULL: all defaults); `allocator` is the
+ * session's (NULL: the C library's), and outlives it.
+ *
+ * Owner:   the caller destroys *out_prepared, before or after it gave it to a session.
+ * Errors:  as om_session_create's of the device
+ */
+OM_API OM_MUST_CHECK om_status om_gpu_prepare_begin(const om_gpu_options *options,
+                                                    om_mode mode,
+                                                    const om_allocator *allocator,
+                                                    om_gpu_prepared **out_prepared,
+                                                    om_error *error);
+
+/* *out_is_done: a session can take it. Waits where that is possible. */
+OM_API OM_MUST_CHECK om_status om_gpu_prepare_poll(om_gpu_prepared *prepared,
+                                                   bool *out_is_done,
+                                                   om_error *error);
+
+OM_API void om_gpu_prepared_destroy(om_gpu_prepared *prepared);
 
 typedef struct om_gpu_info {
   om_gpu_device device;

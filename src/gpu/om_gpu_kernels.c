@@ -44,7 +44,7 @@ static om_status list_missing(om_ctx *ctx,
   return OM_OK;
 }
 
-static void free_code(om_ctx *ctx, om_hal_shader *trimmed) {
+void om_gpu_free_code(om_ctx *ctx, om_hal_shader *trimmed) {
   union { /* the shader's code is const for everybody else */
     const void *kept;
     void *owned;
@@ -54,6 +54,11 @@ static void free_code(om_ctx *ctx, om_hal_shader *trimmed) {
   om_delete(ctx, code.owned);
   trimmed->code = NULL;
   trimmed->code_bytes = 0;
+}
+
+void om_gpu_free_trimmed(om_ctx *ctx, om_hal_shader *trimmed) {
+  om_gpu_free_code(ctx, trimmed);
+  om_delete(ctx, trimmed);
 }
 
 om_status om_gpu_kernels_prepare(om_ctx *ctx,
@@ -83,7 +88,7 @@ om_status om_gpu_kernels_prepare(om_ctx *ctx,
   session->info.kernels += missing;
 done:
   for (size_t i = 0; i < missing; ++i) {
-    free_code(ctx, entries[i].trimmed);
+    om_gpu_free_code(ctx, entries[i].trimmed);
     if (st != OM_OK) om_delete(ctx, entries[i].trimmed);
   }
   om_delete(ctx, descs);

@@ -15,7 +15,7 @@ static const uint64_t default_submission_flops = 34000000000;
 /* ---- Options ---- */
 
 /* The caller's options, as far as its build knew them. */
-static om_status read_options(om_ctx *ctx, const void *options, om_gpu_options *out_options) {
+om_status om_gpu_read_options(om_ctx *ctx, const void *options, om_gpu_options *out_options) {
   const om_gpu_options *given = options;
   *out_options = (om_gpu_options)OM_GPU_OPTIONS_INIT;
   if (!given) return OM_OK;
@@ -165,7 +165,7 @@ static om_status open_device(om_ctx *ctx,
 
 /* ---- Sessions ---- */
 
-static void close_session(om_ctx *ctx, om_provider_session *session) {
+void om_gpu_session_close(om_ctx *ctx, om_provider_session *session) {
   if (!session) return;
   if (session->device) {
     om_gpu_arena_deinit(ctx, session);
@@ -182,42 +182,65 @@ static bool is_set(const char *variable) {
   return text && strcmp(text, "1") == 0;
 }
 
-static om_status open_session(om_ctx *ctx,
-                              const om_provider *self,
-                              const void *options,
+om_status om_gpu_session_open(om_ctx *ctx,
+                              const om_gpu_options *options,
                               om_mode mode,
                               om_provider_session **out_session) {
   static const uint32_t zeros[OM_GPU_ALIGNMENT / sizeof(uint32_t)];
   om_status st = OM_OK;
   om_provider_session *session = NULL;
-  om_gpu_options chosen;
-  (void)self;
   *out_session = NULL;
-  OM_TRY(read_options(ctx, options, &chosen));
   OM_GO_NEW(session, 1);
   session->mode = mode;
-  session->no_fusion = chosen.no_fusion;
-  session->collect_timings = chosen.collect_timings;
+  session->no_fusion = options->no_fusion;
+  session->collect_timings = options->collect_timings;
   session->submission_flops =
-      chosen.submission_flops != 0 ? chosen.submission_flops : default_submission_flops;
-  OM_GO(open_device(ctx, session, &chosen));
-  session->features.cooperative_matrix &= chosen.matrix_hardware;
+      options->submission_flops != 0 ? options->submission_flops : default_submission_flops;
+  OM_GO(open_device(ctx, session, options));
+  session->features.cooperative_matrix &= options->matrix_hardware;
   if (is_set("ONEMODEL_GPU_SEPARATE_SLABS")) session->features.separate_slabs = true;
   session->logs_profiles = is_set("ONEMODEL_GPU_PROFILE");
   session->profiles =
-      (session->logs_profiles || chosen.profile_steps) && session->features.timestamps;
+      (session->logs_profiles || options->profile_steps) && session->features.timestamps;
   session->info.exact_failures = session->exact_failures;
   OM_GO(om_gpu_store_get(
       ctx, session, &session->weights, zeros, "zeros", sizeof zeros, NULL, NULL, &session->zeros));
-  OM_GO(om_gpu_cache_begin(ctx, session, chosen.cache_folder));
-  if (mode == OM_MODE_EXACT) {
-    OM_GO(om_gpu_selftest(ctx, session));
-    OM_GO(om_gpu_cache_keep(ctx, session));
-  }
+  OM_GO(om_gpu_cache_begin(ctx, session, options->cache_folder));
   *out_session = session;
   session = NULL; /* the caller owns it now */
 done:
-  close_session(ctx, session);
+  om_gpu_session_close(ctx, session);
+  return st;
+}
+
+/* Earns exact mode, where that was not done ahead. */
+static om_status try_device(om_ctx *ctx, om_provider_session *session) {
+  if (session->features.never_waits) {
+    return OM_FAIL(ctx,
+                   OM_E_UNSUPPORTED,
+                   "Exact mode tries the device first, and a browser cannot wait for it: use "
+                   "om_gpu_prepare_begin.");
+  }
+  OM_TRY(om_gpu_selftest_run(ctx, session));
+  return om_gpu_cache_keep(ctx, session);
+}
+
+static om_status open_session(om_ctx *ctx,
+                              const om_provider *self,
+                              const void *options,
+                              om_mode mode,
+                              om_provider_session **out_session) {
+  om_gpu_options chosen;
+  (void)self;
+  *out_session = NULL;
+  OM_TRY(om_gpu_read_options(ctx, options, &chosen));
+  if (chosen.prepared) return om_gpu_prepared_take(ctx, chosen.prepared, mode, out_session);
+  OM_TRY(om_gpu_session_open(ctx, &chosen, mode, out_session));
+  om_status st = mode == OM_MODE_EXACT ? try_device(ctx, *out_session) : OM_OK;
+  if (st != OM_OK) {
+    om_gpu_session_close(ctx, *out_session);
+    *out_session = NULL;
+  }
   return st;
 }
 
@@ -369,7 +392,7 @@ static const om_provider provider = {
     .name = "gpu",
     .wants_rewrite = wants_rewrite,
     .open = open_session,
-    .close = close_session,
+    .close = om_gpu_session_close,
     .check = check,
     .plan_begin = plan_begin,
     .claim = claim,

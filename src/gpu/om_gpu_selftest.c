@@ -143,28 +143,6 @@ static bool are_halves_right(const half_cases *list, const half_results *results
   return true;
 }
 
-static om_status test_halves(om_ctx *ctx, om_provider_session *session) {
-  om_status st = OM_OK;
-  half_cases *list = NULL;      /* scratch */
-  half_results *results = NULL; /* scratch */
-  OM_GO_NEW(list, 1);
-  OM_GO_NEW(results, 1);
-  make_half_cases(list);
-  const om_gpu_trial trial = {.shader = OM_SHADER_SELFTEST_HALF_EXACT,
-                              .runs = 1,
-                              .count = HALF_CASES,
-                              .inputs = list,
-                              .input_count = 2,
-                              .results = results,
-                              .result_count = 2};
-  OM_GO(om_gpu_try(ctx, session, &trial));
-  if (!are_halves_right(list, results)) session->failed_primitives |= OM_PRIMITIVE_FLOAT16;
-done:
-  om_delete(ctx, results);
-  om_delete(ctx, list);
-  return st;
-}
-
 /* ---- Comparing ---- */
 
 static bool is_nan_bits(uint32_t bits) {
@@ -183,6 +161,13 @@ static uint32_t evaluate(const struct test *test, const cases *list, uint32_t i)
   return om_bits(test->evaluate(om_float(list->a[i]), om_float(list->b[i]), om_float(list->c[i])));
 }
 
+/* The operands flushed as well, for a CPU that cannot (WebAssembly). */
+static uint32_t evaluate_flushed(const struct test *test, const cases *list, uint32_t i) {
+  return om_bits(test->evaluate(om_float(flushed(list->a[i])),
+                                om_float(flushed(list->b[i])),
+                                om_float(flushed(list->c[i]))));
+}
+
 /* True if the device's results are the CPU's. The float environment flushes when called. */
 static bool is_right(const struct test *test,
                      const cases *list,
@@ -191,7 +176,7 @@ static bool is_right(const struct test *test,
                      uint64_t kept_environment) {
   for (uint32_t i = 0; i < CASE_COUNT; ++i) {
     uint32_t result = keeps_subnormals ? flushed(results[i]) : results[i];
-    if (is_same(result, flushed(evaluate(test, list, i)))) continue;
+    if (is_same(result, flushed(evaluate_flushed(test, list, i)))) continue;
     if (!keeps_subnormals) return false;
     om_flush_subnormals_end(kept_environment);
     uint32_t kept = flushed(evaluate(test, list, i));
@@ -260,30 +245,109 @@ static void list_failures(om_provider_session *session) {
   }
 }
 
-om_status om_gpu_selftest(om_ctx *ctx, om_provider_session *session) {
+/* ---- The test ---- */
+
+struct om_gpu_selftest {
+  cases *list;       /* owned, as all of it */
+  uint32_t *results; /* of the expressions */
+  om_gpu_trial expressions;
+  half_cases *half_list; /* NULL: the device has no 16-bit storage */
+  half_results *half_results;
+  om_gpu_trial halves;
+};
+
+static om_status begin_expressions(om_ctx *ctx,
+                                   om_provider_session *session,
+                                   om_gpu_selftest *test) {
   om_status st = OM_OK;
-  cases *list = NULL;       /* scratch */
-  uint32_t *results = NULL; /* scratch */
+  OM_GO_NEW(test->list, 1);
+  OM_GO_NEW(test->results, (size_t)TEST_COUNT * CASE_COUNT);
+  make_cases(test->list);
+  test->expressions = (om_gpu_trial){.shader = OM_SHADER_SELFTEST_EXACT,
+                                     .runs = TEST_COUNT,
+                                     .count = CASE_COUNT,
+                                     .inputs = test->list,
+                                     .input_count = 3,
+                                     .results = test->results,
+                                     .result_count = 1};
+  OM_GO(om_gpu_trial_begin(ctx, session, &test->expressions));
+done:
+  return st;
+}
+
+static om_status begin_halves(om_ctx *ctx, om_provider_session *session, om_gpu_selftest *test) {
+  om_status st = OM_OK;
+  OM_GO_NEW(test->half_list, 1);
+  OM_GO_NEW(test->half_results, 1);
+  make_half_cases(test->half_list);
+  test->halves = (om_gpu_trial){.shader = OM_SHADER_SELFTEST_HALF_EXACT,
+                                .runs = 1,
+                                .count = HALF_CASES,
+                                .inputs = test->half_list,
+                                .input_count = 2,
+                                .results = test->half_results,
+                                .result_count = 2};
+  OM_GO(om_gpu_trial_begin(ctx, session, &test->halves));
+done:
+  return st;
+}
+
+static void end(om_ctx *ctx, om_provider_session *session, om_gpu_selftest *test) {
+  om_gpu_settle(ctx, session);
+  om_gpu_trial_end(ctx, session, &test->expressions);
+  om_gpu_trial_end(ctx, session, &test->halves);
+  om_delete(ctx, test->list);
+  om_delete(ctx, test->results);
+  om_delete(ctx, test->half_list);
+  om_delete(ctx, test->half_results);
+  om_delete(ctx, test);
+}
+
+om_status om_gpu_selftest_begin(om_ctx *ctx,
+                                om_provider_session *session,
+                                om_gpu_selftest **out_test) {
+  om_status st = OM_OK;
+  om_gpu_selftest *test = NULL;
+  *out_test = NULL;
   session->failed_primitives = 0;
   list_failures(session);
   if (session->hal == &om_hal_null) return OM_OK; /* computes nothing, so nothing wrong */
-  OM_GO_NEW(list, 1);
-  OM_GO_NEW(results, (size_t)TEST_COUNT * CASE_COUNT);
-  make_cases(list);
-  const om_gpu_trial trial = {.shader = OM_SHADER_SELFTEST_EXACT,
-                              .runs = TEST_COUNT,
-                              .count = CASE_COUNT,
-                              .inputs = list,
-                              .input_count = 3,
-                              .results = results,
-                              .result_count = 1};
-  OM_GO(om_gpu_try(ctx, session, &trial));
-  judge(session, list, results);
-  if (session->features.storage_16bit) OM_GO(test_halves(ctx, session));
-  list_failures(session);
+  OM_GO_NEW(test, 1);
+  OM_GO(begin_expressions(ctx, session, test));
+  if (session->features.storage_16bit) OM_GO(begin_halves(ctx, session, test));
+  *out_test = test;
+  test = NULL; /* the caller owns it now */
 done:
   if (st != OM_OK) om_error_prefix(ctx, "The exact self-test: ");
-  om_delete(ctx, results);
-  om_delete(ctx, list);
+  if (test) end(ctx, session, test);
   return st;
+}
+
+static om_status finish(om_ctx *ctx, om_provider_session *session, om_gpu_selftest *test) {
+  OM_TRY(session->hal->wait(ctx, session->device, session->submitted));
+  session->waited = session->submitted;
+  OM_TRY(om_gpu_trial_read(ctx, session, &test->expressions));
+  judge(session, test->list, test->results);
+  if (test->half_list) {
+    OM_TRY(om_gpu_trial_read(ctx, session, &test->halves));
+    if (!are_halves_right(test->half_list, test->half_results)) {
+      session->failed_primitives |= OM_PRIMITIVE_FLOAT16;
+    }
+  }
+  list_failures(session);
+  return OM_OK;
+}
+
+om_status om_gpu_selftest_finish(om_ctx *ctx, om_provider_session *session, om_gpu_selftest *test) {
+  if (!test) return OM_OK;
+  om_status st = finish(ctx, session, test);
+  if (st != OM_OK) om_error_prefix(ctx, "The exact self-test: ");
+  end(ctx, session, test);
+  return st;
+}
+
+om_status om_gpu_selftest_run(om_ctx *ctx, om_provider_session *session) {
+  om_gpu_selftest *test = NULL;
+  OM_TRY(om_gpu_selftest_begin(ctx, session, &test));
+  return om_gpu_selftest_finish(ctx, session, test);
 }

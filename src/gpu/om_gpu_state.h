@@ -207,6 +207,22 @@ struct om_gpu_binder {
   om_status status; /* the first failure that is not a refusal */
 };
 
+/* ---- om_gpu_provider.c, om_gpu_prepare.c ---- */
+
+/* The caller's options (NULL: none), as far as its build knew them. */
+om_status om_gpu_read_options(om_ctx *ctx, const void *options, om_gpu_options *out_options);
+/* A session with its device, which has not been tried yet. */
+om_status om_gpu_session_open(om_ctx *ctx,
+                              const om_gpu_options *options,
+                              om_mode mode,
+                              om_provider_session **out_session);
+void om_gpu_session_close(om_ctx *ctx, om_provider_session *session);
+/* Moves what was made ready, and its memory, to the context's owner. */
+om_status om_gpu_prepared_take(om_ctx *ctx,
+                               om_gpu_prepared *prepared,
+                               om_mode mode,
+                               om_provider_session **out_session);
+
 /* ---- om_gpu_weights.c ---- */
 
 /* A buffer of the session's device, counted in its information. */
@@ -244,6 +260,9 @@ void om_gpu_kernels_deinit(om_ctx *ctx, om_provider_session *session);
 /* A copy of a kernel's code without what its chain does not use; NULL where it has none. The
  * caller frees it and, earlier if it likes, its code. */
 om_status om_gpu_trim(om_ctx *ctx, const om_gpu_kernel_key *key, om_hal_shader **out_shader);
+/* Frees the copy's code alone; or all of it, NULL included. */
+void om_gpu_free_code(om_ctx *ctx, om_hal_shader *trimmed);
+void om_gpu_free_trimmed(om_ctx *ctx, om_hal_shader *trimmed);
 
 /* ---- om_gpu_arena.c ---- */
 

@@ -34,7 +34,7 @@ static void break_trial(uint32_t trial, uint32_t word, uint32_t bit) {
   wrong_word = word;
   wrong_bit = bit;
   rig->session->hal = &broken;
-  rig_check(rig, om_gpu_selftest(&rig->ctx, rig->session));
+  rig_check(rig, om_gpu_selftest_run(&rig->ctx, rig->session));
   rig->session->hal = sound;
 }
 

@@ -46,7 +46,7 @@ typedef struct om_hal_features {
   bool cooperative_matrix; /* f16 inputs, f32 accumulation, 16x16x16 */
   bool separate_slabs;     /* one dispatch must not read and write one buffer */
   bool unified_memory;     /* device memory is the host's: an integrated GPU, a CPU */
-  bool never_waits;      /* a wait for what is not done fails: a browser */
+  bool never_waits;        /* a wait for what is not done fails: a browser */
   bool hands_over_early;   /* submitting pieces while recording pays */
 } om_hal_features;
 

@@ -26,7 +26,8 @@ addToLibrary({
       if (!adapter) throw new Error("WebGPU found no adapter.");
       const requiredLimits = {};
       for (const name of omGpu.limitNames) requiredLimits[name] = adapter.limits[name];
-      const device = await adapter.requestDevice({ requiredLimits });
+      const requiredFeatures = ["shader-f16"].filter((feature) => adapter.features.has(feature));
+      const device = await adapter.requestDevice({ requiredLimits, requiredFeatures });
       const info = adapter.info ?? {};
       const words = [info.vendor, info.architecture, info.device, info.description];
       omGpu.ready.push({ device, name: words.filter(Boolean).join(" ") || "WebGPU adapter" });
@@ -155,6 +156,9 @@ addToLibrary({
   om_webgpu_js_limit: (handle, which) => {
     return omGpu.opened[handle - 1].device.limits[omGpu.limitNames[which]];
   },
+
+  om_webgpu_js_has_float16__deps: ["$omGpu"],
+  om_webgpu_js_has_float16: (handle) => Number(omGpu.opened[handle - 1].device.features.has("shader-f16")),
 
   om_webgpu_js_error__deps: ["$omGpu"],
   om_webgpu_js_error: (handle, reason, capacity) => {

@@ -1,7 +1,7 @@
 /* The WebGPU backend: devices, buffers, kernels, and whether a submission is done.
  *
- * Nothing here waits, since a page cannot: a wait for what is not done is an error. What fails later, in
- * the page, is kept by the device and fails the next call.
+ * Nothing here waits, since a page cannot: a wait for what is not done is an error. What fails
+ * later, in the page, is kept by the device and fails the next call.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,10 +12,14 @@
 om_status om_webgpu_check(om_ctx *ctx, const om_webgpu_device *device) {
   char reason[512];
   switch (om_webgpu_js_error(device->handle, reason, sizeof reason)) {
-    case 0: return OM_OK;
-    case 1: return OM_FAIL(ctx, OM_E_DEVICE_LOST, "The device '%s' is lost: %s", device->name, reason);
-    case 2: return OM_FAIL(ctx, OM_E_OUT_OF_DEVICE_MEMORY, "The device is out of memory: %s", reason);
-    default: return OM_FAIL(ctx, OM_E_INTERNAL, "WebGPU: %s", reason);
+    case 0:
+      return OM_OK;
+    case 1:
+      return OM_FAIL(ctx, OM_E_DEVICE_LOST, "The device '%s' is lost: %s", device->name, reason);
+    case 2:
+      return OM_FAIL(ctx, OM_E_OUT_OF_DEVICE_MEMORY, "The device is out of memory: %s", reason);
+    default:
+      return OM_FAIL(ctx, OM_E_INTERNAL, "WebGPU: %s", reason);
   }
 }
 
@@ -55,7 +59,11 @@ static void read_limits(om_webgpu_device *device) {
       .max_groups = {groups, groups, groups},
       .subgroup_size = 1,
   };
-  device->features = (om_hal_features){.separate_slabs = true, .never_waits = true};
+  device->features = (om_hal_features){
+      .storage_16bit = om_webgpu_js_has_float16(handle) != 0,
+      .separate_slabs = true,
+      .never_waits = true,
+  };
 }
 
 static om_status open_device(om_ctx *ctx, size_t index, om_hal_device **out_device) {
@@ -165,7 +173,8 @@ static om_status download(om_ctx *ctx,
 
 /* ---- Kernels ---- */
 
-static om_webgpu_handle make_kernel(const om_webgpu_device *device, const om_hal_kernel_desc *desc) {
+static om_webgpu_handle make_kernel(const om_webgpu_device *device,
+                                    const om_hal_kernel_desc *desc) {
   const om_hal_shader *shader = desc->shader;
   return om_webgpu_js_kernel_create(device->handle,
                                     shader->name,
@@ -196,7 +205,8 @@ static om_status kernels_create(om_ctx *ctx,
   OM_TRY(om_webgpu_check(ctx, device));
   for (; made < count; ++made) {
     om_webgpu_kernel *kernel = NULL;
-    OM_GO(om_hal_check_shader(ctx, &device->limits, OM_HAL_WGSL, descs[made].shader));
+    OM_GO(om_hal_check_shader(
+        ctx, &device->limits, &device->features, OM_HAL_WGSL, descs[made].shader));
     OM_GO_NEW(kernel, 1);
     kernel->shader = descs[made].shader;
     kernel->handle = make_kernel(device, &descs[made]);
@@ -212,7 +222,10 @@ done:
 
 /* ---- The end of a submission ---- */
 
-static om_status is_done(om_ctx *ctx, om_hal_device *hal_device, uint64_t number, bool *out_is_done) {
+static om_status is_done(om_ctx *ctx,
+                         om_hal_device *hal_device,
+                         uint64_t number,
+                         bool *out_is_done) {
   const om_webgpu_device *device = om_webgpu_device_of(hal_device);
   *out_is_done = false;
   OM_TRY(om_webgpu_check(ctx, device));

@@ -1,5 +1,5 @@
-/* What the backend calls in om_webgpu.js. A handle is a number above 0 that belongs to a device; 0 is
- * a failure, whose reason om_webgpu_js_error gives. Sizes and offsets are doubles: they may be
+/* What the backend calls in om_webgpu.js. A handle is a number above 0 that belongs to a device; 0
+ * is a failure, whose reason om_webgpu_js_error gives. Sizes and offsets are doubles: they may be
  * above 4 GB, and all of them are whole numbers that a double holds. */
 #ifndef OM_WEBGPU_JS_H
 #define OM_WEBGPU_JS_H
@@ -24,7 +24,7 @@ enum { /* of om_webgpu_js_buffer_create */
        OM_WEBGPU_MAPPED,
 };
 
-enum { /* the first word of a recorded operation */
+enum {                         /* the first word of a recorded operation */
        OM_WEBGPU_DISPATCH = 1, /* kernel, groups x y z, params offset, then for each binding of the
                                   kernel: buffer, offset, bytes */
        OM_WEBGPU_COPY = 2,     /* source, offset, target, offset, bytes */
@@ -37,6 +37,7 @@ void om_webgpu_js_device_name(uint32_t index, char *name, size_t capacity);
 om_webgpu_handle om_webgpu_js_open(uint32_t index);
 void om_webgpu_js_close(om_webgpu_handle device);
 double om_webgpu_js_limit(om_webgpu_handle device, uint32_t which);
+uint32_t om_webgpu_js_has_float16(om_webgpu_handle device);
 
 /* The device's first failure since it was opened: 1 if it is lost, 2 if it ran out of memory, 3 for
  * another; 0: none. The reason as above. */
@@ -73,7 +74,8 @@ om_webgpu_handle om_webgpu_js_recording_create(om_webgpu_handle device,
                                                size_t params_bytes);
 void om_webgpu_js_recording_destroy(om_webgpu_handle device, om_webgpu_handle recording);
 
-/* Hands recordings over as submission `number`, and maps the buffers for reading that they write. */
+/* Hands recordings over as submission `number`, and maps the buffers for reading that they write.
+ */
 void om_webgpu_js_submit(om_webgpu_handle device,
                          const om_webgpu_handle *recordings,
                          size_t count,

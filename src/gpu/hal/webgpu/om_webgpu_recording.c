@@ -32,11 +32,8 @@ static om_status check_inside(om_ctx *ctx, const char *what, const om_hal_bindin
 }
 
 /* Makes room for one more block of parameters, and copies it there. */
-static om_status add_params(om_ctx *ctx,
-                            om_webgpu_recording *r,
-                            const void *params,
-                            uint32_t bytes,
-                            size_t *out_offset) {
+static om_status add_params(
+    om_ctx *ctx, om_webgpu_recording *r, const void *params, uint32_t bytes, size_t *out_offset) {
   *out_offset = r->params_bytes;
   if (bytes == 0) return OM_OK;
   for (size_t i = 0; i < PARAMS_ALIGNMENT; ++i) {
