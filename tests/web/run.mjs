@@ -14,10 +14,10 @@ const here = new URL(".", import.meta.url).pathname;
 
 let number = 0;
 let failures = 0;
-function report(where, name, problem) {
+function report(where, name, problem, seconds = 0) {
   number += 1;
   failures += problem ? 1 : 0;
-  console.log(`${problem ? "not ok" : "ok"} ${number} - ${where}: ${name}`);
+  console.log(`${problem ? "not ok" : "ok"} ${number} - ${where}: ${name} (${seconds.toFixed(1)} s)`);
   if (problem) console.log(`#   ${problem}`);
 }
 
@@ -32,7 +32,7 @@ async function inNode() {
   const { OneModel } = await import(pathToFileURL(join(packageFolder, "onemodel.mjs")).href);
   const { runAll } = await import("./cases.mjs");
   const model = (file) => readFileSync(join(modelFolder, file));
-  await runAll({ OneModel, gpu, model }, (name, problem) => report("node", name, problem));
+  await runAll({ OneModel, gpu, model }, (...what) => report("node", ...what));
 }
 
 const kinds = { ".html": "text/html", ".mjs": "text/javascript", ".wasm": "application/wasm" };
@@ -83,7 +83,7 @@ async function inChromium() {
     const tab = await context.newPage();
     tab.on("pageerror", (error) => console.log(`# page: ${error.message}`));
     tab.on("console", (message) => console.log(`# console: ${message.text().split("\n")[0].slice(0, 300)}`));
-    await tab.exposeFunction("report", (name, problem) => report("chromium", name, problem));
+    await tab.exposeFunction("report", (...what) => report("chromium", ...what));
     await tab.goto(`http://127.0.0.1:${server.address().port}/`);
     await tab.waitForFunction(() => window.isReady, null, { timeout: 60000 });
     await tab.evaluate(() => window.runTests());
