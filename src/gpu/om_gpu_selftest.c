@@ -163,9 +163,8 @@ static uint32_t evaluate(const struct test *test, const cases *list, uint32_t i)
 
 /* The operands flushed as well, for a CPU that cannot (WebAssembly). */
 static uint32_t evaluate_flushed(const struct test *test, const cases *list, uint32_t i) {
-  return om_bits(test->evaluate(om_float(flushed(list->a[i])),
-                                om_float(flushed(list->b[i])),
-                                om_float(flushed(list->c[i]))));
+  return om_bits(test->evaluate(
+      om_float(flushed(list->a[i])), om_float(flushed(list->b[i])), om_float(flushed(list->c[i]))));
 }
 
 /* True if the device's results are the CPU's. The float environment flushes when called. */
