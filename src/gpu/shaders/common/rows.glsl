@@ -50,18 +50,37 @@ float row_join(uint operation, float a, float b) {
   return om_min(a, b);
 }
 
-// The tree: every invocation gets its row's result. Call it in uniform control flow.
+float row_join_pair(uint operation, uint slot, uint distance) {
+  return row_join(operation, row_lanes[slot], row_lanes[slot + distance]);
+}
+
+// Three levels of the tree: eight lanes, `distance` apart.
+float row_join_eight(uint operation, uint slot, uint distance) {
+  float a = row_join_pair(operation, slot, 4u * distance);
+  float b = row_join_pair(operation, slot + distance, 4u * distance);
+  float c = row_join_pair(operation, slot + 2u * distance, 4u * distance);
+  float d = row_join_pair(operation, slot + 3u * distance, 4u * distance);
+  return row_join(operation, row_join(operation, a, c), row_join(operation, b, d));
+}
+
+// The tree: every invocation gets its row's result. Call it in uniform control flow. Barriers
+// cost more than additions: there is one for three levels, and all do the last two.
 float row_fold(row_place p, uint operation, float value) {
+  uint width = P.lanes;
   barrier();
   row_lanes[p.slot] = value;
-  for (uint width = P.lanes / 2u; width > 0u; width /= 2u) {
-    barrier();
-    if (p.lane < width) {
-      row_lanes[p.slot] = row_join(operation, row_lanes[p.slot], row_lanes[p.slot + width]);
-    }
-  }
   barrier();
-  return row_lanes[p.slot - p.lane];
+  for (; width >= 8u; width /= 8u) {
+    if (p.lane < width / 8u) {
+      row_lanes[p.slot] = row_join_eight(operation, p.slot, width / 8u);
+    }
+    barrier();
+  }
+  uint first = p.slot - p.lane;
+  if (width == 1u) return row_lanes[first];
+  if (width == 2u) return row_join_pair(operation, first, 1u);
+  return row_join(operation, row_join_pair(operation, first, 2u),
+                  row_join_pair(operation, first + 1u, 2u));
 }
 
 #endif
