@@ -1,4 +1,4 @@
-/* Normalisations of float32: rows that stand one after the other. BatchNormalization is a chain:
+/* Normalisations: rows that stand one after the other. BatchNormalization is a chain:
  * times a factor a channel, plus a shift a channel, both made here from its constants; where those
  * are made at run time, or no float16 holds them, it has a kernel. */
 #include "abi/batchnorm_params.h"
@@ -9,10 +9,48 @@
 #include "ops/op_elementwise.h"
 #include "ops/op_norm.h"
 
-static const char *check_f32(om_gpu_binder *b, uint32_t input) {
+static const char *check_dtype(om_gpu_binder *b, uint32_t input, om_dtype dtype) {
   const om_tensor *tensor = om_gpu_input(b, input);
-  if (!tensor || tensor->dtype == OM_DTYPE_F32) return NULL;
+  if (!tensor || tensor->dtype == dtype) return NULL;
   return om_gpu_reason(b, "its input %u is %s", input, om_dtype_name(tensor->dtype));
+}
+
+/* Subgroups that have a row each, of quads that their registers hold. 0: not for these rows. */
+static uint32_t quads_of_invocation(const om_gpu_binder *b,
+                                    const om_gpu_rows *rows,
+                                    const om_norm_place *place) {
+  enum { MOST_QUADS = 32, MOST_SUBGROUP = 64 };
+  const uint32_t size = om_gpu_binder_limits(b)->subgroup_size;
+  const uint32_t quads = rows->row_elems / 4;
+  const bool is_dense = rows->inner == 1 && rows->outer_stride == rows->row_elems;
+  const bool is_plain =
+      place->row_step == 0 && place->inner == 1 && place->period == rows->row_elems;
+  if (!om_gpu_binder_features(b)->subgroups || size < 4 || size > MOST_SUBGROUP) return 0;
+  if (!is_plain || (!is_dense && rows->row_count > 1) || rows->row_elems % 4 != 0) return 0;
+  return quads > MOST_QUADS * size ? 0 : (quads + size - 1) / size;
+}
+
+/* Rows in subgroups; else in workgroups of 256, whose lanes keep eight elements. Sets the constants
+ * behind the first two. */
+static om_shader choose_rows(const om_gpu_binder *b,
+                             om_gpu_rows *rows,
+                             const om_norm_place *place,
+                             uint32_t constants[2],
+                             uint32_t *out_count) {
+  enum { MOST_KEPT = 8, GROUP = 64 };
+  const om_dtype dtype = om_gpu_input(b, 0)->dtype;
+  constants[0] = quads_of_invocation(b, rows, place);
+  *out_count = 1;
+  if (constants[0] == 0) {
+    const uint32_t kept = (rows->row_elems + rows->lanes - 1) / rows->lanes;
+    constants[0] = kept < MOST_KEPT ? kept : MOST_KEPT;
+    return OM_GPU_KERNEL(b, LAYERNORM, dtype);
+  }
+  rows->lanes = om_gpu_binder_limits(b)->subgroup_size;
+  rows->rows = GROUP / rows->lanes;
+  constants[1] = rows->rows;
+  *out_count = 2;
+  return OM_GPU_KERNEL(b, LAYERNORM_SUBGROUP, dtype);
 }
 
 /* Rows of `row_elems` neighbours; inputs: data, scale, bias (may be absent). */
@@ -21,18 +59,20 @@ static const char *bind_rows(om_gpu_binder *b, const om_rows *rows, const om_nor
   bool has_bias = om_gpu_input(b, 2) != NULL;
   om_gpu_rows fields;
   const char *reason = om_gpu_rows_from(rows, &fields);
-  if (!reason) reason = check_f32(b, 1);
-  if (!reason) reason = check_f32(b, 2);
+  const om_dtype dtype = om_gpu_input(b, 0)->dtype;
+  if (!reason) reason = check_dtype(b, 1, dtype);
+  if (!reason) reason = check_dtype(b, 2, dtype);
   if (reason) return reason;
 
-  bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
+  uint32_t constants[2] = {0, 0};
+  uint32_t constant_count = 0;
+  const om_shader shader = choose_rows(b, &fields, place, constants, &constant_count);
   om_gpu_operand from = om_gpu_read(b, 0);
   om_gpu_operand scale = om_gpu_read(b, 1);
   om_gpu_operand bias = {.kind = OM_GPU_NOTHING};
   if (has_bias) bias = om_gpu_read(b, 2);
   om_gpu_operand to = om_gpu_write(b, 0);
-  om_gpu_dispatch *d =
-      om_gpu_add_dispatch(b, is_exact ? OM_SHADER_LAYERNORM_EXACT : OM_SHADER_LAYERNORM);
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, shader);
   if (!d) return om_gpu_no_memory;
   om_layernorm_kernel_params block = {.count = (float)rows->row_elems,
                                       .epsilon = params->epsilon,
@@ -45,7 +85,8 @@ static const char *bind_rows(om_gpu_binder *b, const om_rows *rows, const om_nor
   d->params_bytes = sizeof block;
   d->constants[0] = params->kind == OM_NORM_DEVIATION;
   d->constants[1] = has_bias;
-  d->constant_count = 2;
+  memcpy(&d->constants[2], constants, sizeof constants);
+  d->constant_count = 2 + constant_count;
   d->operands[0] = from;
   d->operands[1] = scale;
   d->operands[2] = bias;
@@ -103,9 +144,8 @@ static const char *bind_statistics(om_gpu_binder *b, const om_batchnorm_kernel_p
   enum { INPUTS = 5, GROUP_THREADS = 128 };
   om_gpu_operand operands[INPUTS + 1];
   for (uint32_t i = 1; i < INPUTS; ++i) {
-    const om_dtype dtype = om_gpu_input(b, i)->dtype;
-    if (dtype == om_gpu_input(b, 0)->dtype) continue;
-    return om_gpu_reason(b, "its input %u is %s", i, om_dtype_name(dtype));
+    const char *reason = check_dtype(b, i, om_gpu_input(b, 0)->dtype);
+    if (reason) return reason;
   }
   for (uint32_t i = 0; i < INPUTS; ++i) operands[i] = om_gpu_read(b, i);
   operands[INPUTS] = om_gpu_write(b, 0);
@@ -165,7 +205,7 @@ static const char *bind_batch_norm(om_gpu_binder *b) {
 #define OM_GPU_NORM(name, bind_fn)                                                  \
   {.domain = "",                                                                    \
    .type = (name),                                                                  \
-   .dtypes = OM_DT(OM_DTYPE_F32),                                                   \
+   .dtypes = OM_DT_REAL,                                                            \
    .has_exact = true,                                                               \
    .primitives = OM_PRIMITIVE_ARITHMETIC | OM_PRIMITIVE_DIVIDE | OM_PRIMITIVE_SQRT, \
    .bind = bind_fn}
@@ -175,11 +215,6 @@ const om_gpu_op om_gpu_ops_norm[] = {
     OM_GPU_NORM("RMSNormalization", bind_last_axes),
     OM_GPU_NORM("InstanceNormalization", bind_channels),
     OM_GPU_NORM("GroupNormalization", bind_channels),
-    {.domain = "",
-     .type = "BatchNormalization",
-     .dtypes = OM_DT_REAL,
-     .has_exact = true,
-     .primitives = OM_PRIMITIVE_ARITHMETIC | OM_PRIMITIVE_DIVIDE | OM_PRIMITIVE_SQRT,
-     .bind = bind_batch_norm},
+    OM_GPU_NORM("BatchNormalization", bind_batch_norm),
     {.type = NULL},
 };

@@ -1,0 +1,129 @@
+// LayerNormalization and RMSNormalization of rows that stand one after the other and are made of
+// quads, a subgroup for each row: the values stay in registers, and there is no barrier.
+//
+// Invocation t of S has the quads t, t + S, t + 2S ... of its row. In the order of docs/exact.md
+// element i goes to lane i mod 256, so quad q goes to the lanes of quad q mod 64: SUMS = 64 / S
+// sums of four lanes each. The first levels of the tree join sums of one invocation, the next
+// those of two (an addition has the same bits from both sides), the last two the four lanes.
+//
+//! kernel layernorm_subgroup             target=vulkan1.2 OM_EXACT=0
+//! kernel layernorm_subgroup_exact       target=vulkan1.2 OM_EXACT=1
+//! kernel layernorm_subgroup_half        target=vulkan1.2 OM_EXACT=0 HALF=1
+//! kernel layernorm_subgroup_half_exact  target=vulkan1.2 OM_EXACT=1 HALF=1
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#define OM_CHAIN
+#define CHAIN_BASE 4
+#define CHAIN_BINDING 4
+#include "common/om_shader.glsl"
+#include "abi/layernorm_params.h"
+#include "common/chain.glsl"
+
+layout(local_size_x = 64) in;
+
+OM_CONSTANT(0, IS_CENTERED, 1)     // the mean is subtracted
+OM_CONSTANT(1, HAS_BIAS, 1)
+OM_CONSTANT(2, QUADS, 4)           // of an invocation, rounded up
+OM_CONSTANT(3, SUMS, 2)            // 64 / the subgroup's size
+
+layout(set = 0, binding = 0, std430) readonly buffer Input { ELEMENT4 input_data[]; };
+layout(set = 0, binding = 1, std430) readonly buffer Scale { ELEMENT4 scale_data[]; };
+layout(set = 0, binding = 2, std430) readonly buffer Bias { ELEMENT4 bias_data[]; };
+layout(set = 0, binding = 3, std430) writeonly buffer Output { ELEMENT4 output_data[]; };
+
+// Scale and bias of the first quads are fetched with the values, or they would come late.
+#define FETCHED 8
+vec4 values[QUADS];
+vec4 scales[FETCHED];
+vec4 biases[FETCHED];
+
+#define ROW_QUADS(k, q)                                                                 \
+  [[unroll]] for (uint k = 0u, q = gl_SubgroupInvocationID; k < uint(QUADS);            \
+                  ++k, q += gl_SubgroupSize)                                            \
+    if (q < P.row_elems / 4u)
+
+#if OM_EXACT
+
+// The tree over the lanes.
+float fold(vec4 sums[SUMS]) {
+  [[unroll]] for (uint n = uint(SUMS) / 2u; n > 0u; n /= 2u) {
+    [[unroll]] for (uint i = 0u; i < n; ++i) {
+      OM_PRECISE vec4 joined = sums[i] + sums[i + n];
+      sums[i] = joined;
+    }
+  }
+  OM_PRECISE vec4 sum = sums[0];
+  [[unroll]] for (uint distance = 32u; distance > 0u; distance /= 2u) {
+    if (distance < gl_SubgroupSize) sum = sum + subgroupShuffleXor(sum, distance);
+  }
+  OM_PRECISE float low = sum.x + sum.z;
+  OM_PRECISE float high = sum.y + sum.w;
+  OM_PRECISE float total = low + high;
+  return total;
+}
+
+#  define SUM_ROW(k, q, result, expression)                              \
+    {                                                                    \
+      OM_PRECISE vec4 sums[SUMS];                                        \
+      [[unroll]] for (uint i = 0u; i < uint(SUMS); ++i) sums[i] = vec4(0.0); \
+      ROW_QUADS(k, q) sums[k % uint(SUMS)] = sums[k % uint(SUMS)] + expression; \
+      result = fold(sums);                                               \
+    }
+
+#else
+
+#  define SUM_ROW(k, q, result, expression)                              \
+    {                                                                    \
+      vec4 lanes = vec4(0.0);                                            \
+      ROW_QUADS(k, q) lanes += expression;                               \
+      result = subgroupAdd((lanes.x + lanes.y) + (lanes.z + lanes.w));   \
+    }
+
+#endif
+
+vec4 squares(vec4 value) {
+  OM_PRECISE vec4 result = value * value;
+  return result;
+}
+
+void main() {
+  uint centered = IS_CENTERED;
+  uint has_bias = HAS_BIAS;
+  uint row = om_group_index() * gl_NumSubgroups + gl_SubgroupID;
+  if (row >= P.row_count) return;
+  uint begin = row * (P.row_elems / 4u);
+  ROW_QUADS(k, q) values[k] = LOAD4(input_data[begin + q]);
+  ROW_QUADS(k, q) {
+    if (k < uint(FETCHED)) scales[k] = LOAD4(scale_data[q]);
+    if (k < uint(FETCHED) && has_bias != 0u) biases[k] = LOAD4(bias_data[q]);
+  }
+  if (centered != 0u) {
+    float sum;
+    SUM_ROW(k, q, sum, values[k])
+    float mean = om_div(sum, P.count);
+    ROW_QUADS(k, q) {
+      OM_PRECISE vec4 difference = values[k] - vec4(mean);
+      values[k] = difference;
+    }
+  }
+  float sum;
+  SUM_ROW(k, q, sum, squares(values[k]))
+  OM_PRECISE float variance = om_div(sum, P.count);
+  variance = variance + P.epsilon;
+  float factor = om_div(1.0, om_sqrt(variance));
+  ROW_QUADS(k, q) {
+    OM_PRECISE vec4 value = values[k] * vec4(factor);
+    value = value * (k < uint(FETCHED) ? scales[k % uint(FETCHED)] : LOAD4(scale_data[q]));
+    if (has_bias != 0u) {
+      value = value + (k < uint(FETCHED) ? biases[k % uint(FETCHED)] : LOAD4(bias_data[q]));
+    }
+    uint element = (begin + q) * 4u;
+    value = vec4(chain_apply(value.x, element), chain_apply(value.y, element + 1u),
+                 chain_apply(value.z, element + 2u), chain_apply(value.w, element + 3u));
+    output_data[begin + q] = STORE4(value);
+  }
+}
