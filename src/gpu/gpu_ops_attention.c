@@ -3,7 +3,8 @@
  * The workgroups take 16, 32 or 64 rows: as many as leave work for the whole device. The exact
  * kernel keeps its scores in scratch memory; where those of all workgroups would be too many,
  * several dispatches use it in turn. Where few rows meet many keys, the fast kernel takes chunks of
- * the keys, which a second pass joins in order.
+ * the keys, which a second pass joins in order. In fast mode matrix hardware takes what fits it
+ * (attention_matrix.comp).
  */
 #include "abi/attention_merge_params.h"
 #include "abi/attention_params.h"
@@ -57,6 +58,14 @@ static uint64_t pieces(uint64_t count, uint64_t size) {
   return (count + size - 1) / size;
 }
 
+/* Kernels on matrix hardware, for heads of at most so many columns and depth: their rows, the keys
+ * of a step, and what a workgroup costs, measured on an NVIDIA H200 (2026-11); only the proportions
+ * matter. */
+typedef struct matrix_kernel {
+  om_shader shader;
+  uint32_t head, rows, step, cost;
+} matrix_kernel;
+
 /* How an attention falls to workgroups. */
 typedef struct cut {
   om_shader shader;
@@ -64,6 +73,7 @@ typedef struct cut {
   uint32_t row_blocks, col_blocks;
   uint32_t chunk_count, chunk_keys;
   uint64_t groups;
+  const matrix_kernel *matrix; /* NULL: a portable one */
 } cut;
 
 static const om_shader split_kernels[] = {OM_SHADER_ATTENTION_SPLIT_32,
@@ -85,11 +95,79 @@ static void choose_chunks(const om_attention *a, uint32_t size, cut *c) {
   c->groups *= c->chunk_count;
 }
 
-static cut choose_cut(const om_attention *a, bool is_exact) {
+static const matrix_kernel matrix_kernels[] = {
+    {OM_SHADER_ATTENTION_MATRIX_16X64_32, 32, 16, 64, 30},
+    {OM_SHADER_ATTENTION_MATRIX_64X32_32, 32, 64, 32, 60},
+    {OM_SHADER_ATTENTION_MATRIX_16X64_64, 64, 16, 64, 30},
+    {OM_SHADER_ATTENTION_MATRIX_48X32_64, 64, 48, 32, 48},
+    {OM_SHADER_ATTENTION_MATRIX_64X32_64, 64, 64, 32, 60},
+    {OM_SHADER_ATTENTION_MATRIX_32X32_128, 128, 32, 32, 60},
+};
+
+static bool is_in_quads(const om_attention_side *side, uint32_t batch_rank) {
+  bool is = side->row_stride % 4 == 0 && side->offset % 4 == 0;
+  for (uint32_t i = 0; i < batch_rank; ++i) is = is && side->batch_strides[i] % 4 == 0;
+  return is;
+}
+
+/* K lies by keys: its columns. */
+static om_attention_side turned(const om_attention_side *side) {
+  om_attention_side result = *side;
+  result.row_stride = side->col_stride;
+  result.col_stride = side->row_stride;
+  return result;
+}
+
+static bool fits_matrix_hardware(const om_gpu_binder *b, const om_attention *a) {
+  enum { SUBGROUP = 32, FEW_ROWS = 8 };
+  const om_hal_features *features = om_gpu_binder_features(b);
+  const om_attention_side k = turned(&a->k);
+  const om_attention_side *const sides[] = {&a->q, &k, &a->v, &a->y};
+  if (!features->cooperative_matrix || !features->subgroups) return false;
+  if (om_gpu_binder_limits(b)->subgroup_size != SUBGROUP || a->rows < FEW_ROWS) return false;
+  if (a->depth % 4 != 0 || a->width % 4 != 0) return false;
+  for (size_t i = 0; i < OM_COUNT_OF(sides); ++i) {
+    if (sides[i]->col_stride != 1 || !is_in_quads(sides[i], a->batch_rank)) return false;
+  }
+  return true;
+}
+
+/* Sets *c if there is a kernel on matrix hardware: the one that is estimated to be the fastest of
+ * those for the smallest heads that do. */
+static bool choose_matrix(const om_gpu_binder *b, const om_attention *a, cut *c) {
+  enum { CORES = 132 };
+  const om_hal_limits *limits = om_gpu_binder_limits(b);
+  uint64_t least = UINT64_MAX;
+  if (!fits_matrix_hardware(b, a)) return false;
+  for (size_t i = 0; i < OM_COUNT_OF(matrix_kernels); ++i) {
+    const matrix_kernel *kernel = &matrix_kernels[i];
+    const om_hal_shader *shader = om_shader_get(kernel->shader);
+    const uint64_t row_blocks = pieces(a->rows, kernel->rows);
+    const uint64_t groups = om_attention_batch(a) * row_blocks;
+    const uint64_t cost = pieces(groups, CORES) * kernel->cost;
+    if (a->depth > kernel->head || a->width > kernel->head || cost >= least) continue;
+    if (c->matrix && kernel->head > c->matrix->head) continue;
+    if (shader->shared_bytes > limits->max_shared_bytes) continue;
+    if (shader->workgroup_size[0] > limits->max_invocations) continue;
+    least = cost;
+    *c = (cut){.shader = kernel->shader,
+               .rows = kernel->rows,
+               .row_blocks = (uint32_t)row_blocks,
+               .col_blocks = 1,
+               .chunk_count = 1,
+               .chunk_keys = (uint32_t)a->keys,
+               .groups = groups,
+               .matrix = kernel};
+  }
+  return c->matrix != NULL;
+}
+
+static cut choose_cut(const om_gpu_binder *b, const om_attention *a, bool is_exact) {
   const kernel_choice *choice = is_exact ? exact_kernels : fast_kernels;
   const uint64_t batch = om_attention_batch(a);
   cut c = {.chunk_count = 1, .chunk_keys = (uint32_t)a->keys};
   uint32_t size = 0;
+  if (!is_exact && choose_matrix(b, a, &c)) return c;
   while (size < 3 && a->width > ((size_t)OM_ATTENTION_TILE << size)) ++size;
   c.col_blocks = (uint32_t)pieces(a->width, (size_t)OM_ATTENTION_TILE << size);
   for (;; ++choice) {
@@ -191,12 +269,26 @@ static void set_params(const om_attention *a, const cut *c, om_attention_kernel_
   }
 }
 
-static uint32_t flags_of(const om_attention *a) {
+/* What scores are multiplied by, all scales in one. */
+static float whole_scale(const om_attention *a) {
+  const om_scale scales[] = {a->q_scale, a->k_scale, a->scale};
+  float result = 1.0f;
+  for (size_t i = 0; i < OM_COUNT_OF(scales); ++i) {
+    if (scales[i].kind == OM_SCALE_MUL) result *= scales[i].value;
+    if (scales[i].kind == OM_SCALE_DIV) result /= scales[i].value;
+  }
+  return result;
+}
+
+static uint32_t flags_of(const om_attention *a, const matrix_kernel *matrix) {
+  const bool has_tail = matrix && a->keys % matrix->step != 0;
+  const bool is_narrow = matrix && (a->depth < matrix->head || a->width < matrix->head);
   return (uint32_t)a->q_scale.kind << OM_ATTENTION_Q_SCALE_AT |
          (uint32_t)a->k_scale.kind << OM_ATTENTION_K_SCALE_AT |
          (uint32_t)a->scale.kind << OM_ATTENTION_SCALE_AT |
          (a->has_mask ? OM_ATTENTION_HAS_MASK : 0u) |
-         (a->zeroes_nan ? OM_ATTENTION_ZEROES_NAN : 0u);
+         (a->zeroes_nan ? OM_ATTENTION_ZEROES_NAN : 0u) | (has_tail ? OM_ATTENTION_HAS_TAIL : 0u) |
+         (is_narrow ? OM_ATTENTION_IS_NARROW : 0u);
 }
 
 /* The second pass, after a first that wrote the chunks. */
@@ -259,14 +351,14 @@ static const char *add_dispatch(om_gpu_binder *b, const pass *p, uint64_t groups
   if (!d) return om_gpu_no_memory;
   memcpy(d->params, &p->params, sizeof p->params);
   d->params_bytes = sizeof p->params;
-  d->constants[0] = flags_of(a);
+  d->constants[0] = flags_of(a, p->cut.matrix);
   d->constants[1] = (uint32_t)a->q.offset;
   d->constants[2] = (uint32_t)a->k.offset;
   d->constants[3] = (uint32_t)a->v.offset;
   d->constants[4] = (uint32_t)a->q.col_stride;
   d->constants[5] = (uint32_t)a->v.col_stride;
   d->constants[6] = p->cut.chunk_count > 1 ? 1 : (uint32_t)a->y.col_stride;
-  d->constant_count = 7;
+  d->constant_count = p->cut.matrix ? 4 : 7;
   memcpy(d->operands, p->operands, sizeof p->operands);
   d->operand_count = p->is_exact ? 6 : 5;
   d->groups[0] = (uint32_t)groups;
@@ -289,7 +381,7 @@ __attribute__((noinline)) static const char *add_dispatches(om_gpu_binder *b,
                                                             const om_attention *a,
                                                             bool is_exact) {
   enum { MOST_SCRATCH_BYTES = 64 << 20 };
-  pass p = {.attention = a, .cut = choose_cut(a, is_exact), .is_exact = is_exact};
+  pass p = {.attention = a, .cut = choose_cut(b, a, is_exact), .is_exact = is_exact};
   const uint64_t group_bytes =
       pieces(a->keys, OM_ATTENTION_TILE) * OM_ATTENTION_TILE * p.cut.rows * sizeof(float);
   uint64_t most = om_gpu_binder_limits(b)->max_groups[0];
@@ -302,6 +394,7 @@ __attribute__((noinline)) static const char *add_dispatches(om_gpu_binder *b,
   if (most > p.cut.groups) most = p.cut.groups;
   set_operands(b, &p, most * group_bytes);
   set_params(a, &p.cut, &p.params);
+  if (p.cut.matrix) p.params.scale = whole_scale(a);
   const om_gpu_operand y = p.operands[4];
   if (p.cut.chunk_count > 1) p.operands[4] = use_chunks(b, a, &p.params);
   for (uint64_t first = 0; first < p.cut.groups; first += most) {

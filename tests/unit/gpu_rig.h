@@ -8,7 +8,8 @@
  *     ... rig.plan->regions[0] ...
  *     rig_close(&rig);
  *
- * All steps form one region. Steps have no attributes; shapes come from the operators' rules.
+ * All steps form one region. A step has the attributes that rig->attrs holds when it is added;
+ * shapes come from the operators' rules.
  * Any failure fails the test.
  */
 #ifndef GPU_RIG_H
@@ -32,6 +33,8 @@ typedef struct gpu_rig {
   om_plan_value values[RIG_VALUES];
   om_plan_step steps[RIG_STEPS];
   om_node nodes[RIG_STEPS];
+  const om_attr *attrs; /* of steps to come; borrowed */
+  uint32_t attr_count;
   uint32_t inputs[RIG_STEPS][RIG_OPERANDS];
   uint32_t outputs[RIG_STEPS][1];
   uint64_t params[RIG_STEPS][RIG_PARAMS / 8];
@@ -97,10 +100,11 @@ static inline uint32_t rig_weight(gpu_rig *rig, uint32_t rank, const int64_t *di
   return value;
 }
 
-static inline uint32_t rig_step(gpu_rig *rig,
-                                const char *type,
-                                const uint32_t *inputs,
-                                uint32_t input_count) {
+static inline uint32_t rig_step_of(gpu_rig *rig,
+                                   const char *domain,
+                                   const char *type,
+                                   const uint32_t *inputs,
+                                   uint32_t input_count) {
   size_t index = rig->view.step_count++;
   om_node *node = &rig->nodes[index];
   const om_tensor *in[RIG_OPERANDS];
@@ -111,13 +115,15 @@ static inline uint32_t rig_step(gpu_rig *rig,
   for (uint32_t i = 0; i < input_count; ++i) in[i] = &rig->values[inputs[i]].tensor;
   *node = (om_node){.name = "node",
                     .type = type,
-                    .domain = "",
+                    .domain = domain,
                     .opset = 20,
                     .inputs = rig->inputs[index],
                     .input_count = input_count,
                     .outputs = rig->outputs[index],
                     .output_count = 1,
-                    .op = om_op_find("", type, 20, NULL),
+                    .attrs = rig->attrs,
+                    .attr_count = rig->attr_count,
+                    .op = om_op_find(domain, type, 20, NULL),
                     .params = rig->params[index]};
   assert_non_null(node->op);
   assert_true(node->op->params_bytes <= RIG_PARAMS);
@@ -137,6 +143,13 @@ static inline uint32_t rig_step(gpu_rig *rig,
                                      .output_count = 1};
   rig->region_steps[index] = (uint32_t)index;
   return rig->outputs[index][0];
+}
+
+static inline uint32_t rig_step(gpu_rig *rig,
+                                const char *type,
+                                const uint32_t *inputs,
+                                uint32_t input_count) {
+  return rig_step_of(rig, "", type, inputs, input_count);
 }
 
 static inline uint32_t rig_unary(gpu_rig *rig, const char *type, uint32_t x) {

@@ -1,9 +1,10 @@
 // Attention: softmax(scale * Q K + mask) V, in one pass, strided operands.
 //
 // A workgroup of 128 invocations makes ROWS = 16 * PER rows of one element of the batch, 32 * PIECES
-// columns of them, going over the keys in tiles of 32 and over depth and width in pieces of 32. An invocation holds four
-// neighbouring keys (then four neighbouring columns of the result, in each of PIECES pieces) of PER
-// rows that lie 16 apart.
+// columns of them, going over the keys in tiles of 32 and over depth and width in pieces of 32. An
+// invocation holds four neighbouring keys (then four neighbouring columns of the result, in each of
+// PIECES pieces) of PER rows that lie 16 apart. What a product reads is fetched into registers while
+// the product before is computed.
 //
 // Fast: a running largest and a running sum; what was summed so far is scaled down as the largest
 // grows. Exact: the scores wait in scratch memory, where each invocation reads what it wrote
@@ -91,62 +92,95 @@ float scaled(float value, uint kind, float by) {
   return result;
 }
 
-void load_q(place p, uint begin) {
+// What an invocation loads for one product, while the one before is computed: quads of Q, and of
+// K or V.
+struct fetched {
+  vec4 left[PER];
+  vec4 right[2];
+};
+
+vec4 fetch_q(place p, uint row, uint k) {
   uint flags = FLAGS;
   uint stride = Q_DEPTH_STRIDE;
   uint kind = (flags >> OM_ATTENTION_Q_SCALE_AT) & 3u;
-  [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
-    uint row = p.thread / 8u + i * 16u;
-    uint quad = p.thread % 8u;
-    uint k = begin + quad * 4u;
-    vec4 value = vec4(0.0);
-    if (p.row_begin + row < P.rows && k < P.depth) {
-      uint at = p.q_base + (p.row_begin + row) * P.q_row_stride + k * stride;
-      value.x = scaled(q_data[at], kind, P.q_scale);
-      if (k + 1u < P.depth) value.y = scaled(q_data[at + stride], kind, P.q_scale);
-      if (k + 2u < P.depth) value.z = scaled(q_data[at + 2u * stride], kind, P.q_scale);
-      if (k + 3u < P.depth) value.w = scaled(q_data[at + 3u * stride], kind, P.q_scale);
-    }
-    left_tile[left_slot(row, quad)] = value;
+  vec4 value = vec4(0.0);
+  if (p.row_begin + row < P.rows && k < P.depth) {
+    uint at = p.q_base + (p.row_begin + row) * P.q_row_stride + k * stride;
+    value.x = scaled(q_data[at], kind, P.q_scale);
+    if (k + 1u < P.depth) value.y = scaled(q_data[at + stride], kind, P.q_scale);
+    if (k + 2u < P.depth) value.z = scaled(q_data[at + 2u * stride], kind, P.q_scale);
+    if (k + 3u < P.depth) value.w = scaled(q_data[at + 3u * stride], kind, P.q_scale);
   }
+  return value;
 }
 
 // Four neighbouring keys of one term; neighbouring invocations read what lies side by side.
-void load_k(place p, uint key_begin, uint begin) {
+uint k_term(uint index) {
+  return P.k_key_stride == 1u ? index / 8u : index % 32u;
+}
+
+uint k_quad(uint index) {
+  return P.k_key_stride == 1u ? index % 8u : index / 32u;
+}
+
+vec4 fetch_k(place p, uint key, uint term) {
   uint flags = FLAGS;
   uint kind = (flags >> OM_ATTENTION_K_SCALE_AT) & 3u;
+  vec4 value = vec4(0.0);
+  if (term < P.depth && key < P.keys) {
+    uint at = p.k_base + term * P.k_depth_stride + key * P.k_key_stride;
+    value.x = scaled(k_data[at], kind, P.k_scale);
+    if (key + 1u < P.keys) value.y = scaled(k_data[at + P.k_key_stride], kind, P.k_scale);
+    if (key + 2u < P.keys) value.z = scaled(k_data[at + 2u * P.k_key_stride], kind, P.k_scale);
+    if (key + 3u < P.keys) value.w = scaled(k_data[at + 3u * P.k_key_stride], kind, P.k_scale);
+  }
+  return value;
+}
+
+vec4 fetch_v(place p, uint key, uint col) {
+  uint stride = V_COL_STRIDE;
+  vec4 value = vec4(0.0);
+  if (key < P.keys && col < P.width) {
+    uint at = p.v_base + key * P.v_key_stride + col * stride;
+    value.x = v_data[at];
+    if (col + 1u < P.width) value.y = v_data[at + stride];
+    if (col + 2u < P.width) value.z = v_data[at + 2u * stride];
+    if (col + 3u < P.width) value.w = v_data[at + 3u * stride];
+  }
+  return value;
+}
+
+// For a product of Q and K, of the piece of the depth from `begin` on.
+void fetch_q_k(place p, uint key_begin, uint begin, inout fetched next) {
+  [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
+    next.left[i] = fetch_q(p, p.row + i * 16u, begin + p.lane * 4u);
+  }
   [[unroll]] for (uint i = 0u; i < 2u; ++i) {
     uint index = p.thread + i * uint(THREADS);
-    uint term = P.k_key_stride == 1u ? index / 8u : index % 32u;
-    uint quad = P.k_key_stride == 1u ? index % 8u : index / 32u;
-    uint key = key_begin + quad * 4u;
-    vec4 value = vec4(0.0);
-    if (begin + term < P.depth && key < P.keys) {
-      uint at = p.k_base + (begin + term) * P.k_depth_stride + key * P.k_key_stride;
-      value.x = scaled(k_data[at], kind, P.k_scale);
-      if (key + 1u < P.keys) value.y = scaled(k_data[at + P.k_key_stride], kind, P.k_scale);
-      if (key + 2u < P.keys) value.z = scaled(k_data[at + 2u * P.k_key_stride], kind, P.k_scale);
-      if (key + 3u < P.keys) value.w = scaled(k_data[at + 3u * P.k_key_stride], kind, P.k_scale);
-    }
-    right_tile[right_slot(term, quad)] = value;
+    next.right[i] = fetch_k(p, key_begin + k_quad(index) * 4u, begin + k_term(index));
   }
 }
 
-void load_v(place p, uint key_begin, uint begin) {
-  uint stride = V_COL_STRIDE;
+// For a product with V, of the piece of its columns from `begin` on.
+void fetch_keys_of_v(place p, uint key_begin, uint begin, inout fetched next) {
   [[unroll]] for (uint i = 0u; i < 2u; ++i) {
-    uint term = p.thread / 8u + i * 16u;
-    uint quad = p.thread % 8u;
-    uint col = begin + quad * 4u;
-    vec4 value = vec4(0.0);
-    if (key_begin + term < P.keys && col < P.width) {
-      uint at = p.v_base + (key_begin + term) * P.v_key_stride + col * stride;
-      value.x = v_data[at];
-      if (col + 1u < P.width) value.y = v_data[at + stride];
-      if (col + 2u < P.width) value.z = v_data[at + 2u * stride];
-      if (col + 3u < P.width) value.w = v_data[at + 3u * stride];
-    }
-    right_tile[right_slot(term, quad)] = value;
+    next.right[i] = fetch_v(p, key_begin + p.row + i * 16u, begin + p.lane * 4u);
+  }
+}
+
+void put_q_k(place p, fetched next) {
+  [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
+    left_tile[left_slot(p.row + i * 16u, p.lane)] = next.left[i];
+  }
+  [[unroll]] for (uint i = 0u; i < 2u; ++i) {
+    uint index = p.thread + i * uint(THREADS);
+    right_tile[right_slot(k_term(index), k_quad(index))] = next.right[i];
+  }
+}
+
+void put_v(place p, fetched next) {
+  [[unroll]] for (uint i = 0u; i < 2u; ++i) {
+    right_tile[right_slot(p.row + i * 16u, p.lane)] = next.right[i];
   }
 }
 
@@ -178,8 +212,9 @@ void multiply(place p, uint terms, inout vec4 result[PER]) {
   [[unroll]] for (uint i = 0u; i < uint(PER); ++i) result[i] = sum[i];
 }
 
-// The product of Q and K for the invocation's rows and keys.
-void multiply_q_k(place p, uint key_begin, out vec4 result[PER]) {
+// The product of Q and K for the invocation's rows and keys. Its first piece has been fetched;
+// what follows the last is fetched here.
+void multiply_q_k(place p, uint key_begin, inout fetched next, out vec4 result[PER]) {
   OM_PRECISE vec4 part[PER];
   OM_PRECISE vec4 total[PER];
   vec4 block[PER];
@@ -190,9 +225,17 @@ void multiply_q_k(place p, uint key_begin, out vec4 result[PER]) {
   }
   for (uint begin = 0u; begin < P.depth; begin += PIECE) {
     barrier();
-    load_q(p, begin);
-    load_k(p, key_begin, begin);
+    put_q_k(p, next);
     barrier();
+    if (begin + PIECE < P.depth) {
+      fetch_q_k(p, key_begin, begin + PIECE, next);
+    } else {
+#if OM_EXACT
+      fetch_q_k(p, key_begin + 32u, 0u, next);
+#else
+      fetch_keys_of_v(p, key_begin, p.col_begin, next);
+#endif
+    }
     multiply(p, min(P.depth - begin, PIECE), block);
 #if OM_EXACT
     bool is_first = begin % 128u == 0u;
@@ -235,9 +278,9 @@ float finished_score(place p, float product, uint row, uint key) {
   return score;
 }
 
-void make_scores(place p, uint key_begin, out vec4 scores[PER]) {
+void make_scores(place p, uint key_begin, inout fetched next, out vec4 scores[PER]) {
   vec4 products[PER];
-  multiply_q_k(p, key_begin, products);
+  multiply_q_k(p, key_begin, next, products);
   uint key = key_begin + p.lane * 4u;
   [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
     uint row = p.row_begin + p.row + i * 16u;
@@ -272,6 +315,19 @@ void store(place p, uint begin, uint row, vec4 value) {
   if (col + 1u < P.width) y_data[at + stride] = value.y;
   if (col + 2u < P.width) y_data[at + 2u * stride] = value.z;
   if (col + 3u < P.width) y_data[at + 3u * stride] = value.w;
+}
+
+// What follows a product with V: its next columns, or (fast) scores, or (exact) the next keys.
+void fetch_after_v(place p, uint key_begin, uint piece, inout fetched next) {
+  if (piece + 1u < uint(PIECES)) {
+    fetch_keys_of_v(p, key_begin, p.col_begin + (piece + 1u) * PIECE, next);
+  } else {
+#if OM_EXACT
+    fetch_keys_of_v(p, key_begin + 32u, p.col_begin, next);
+#else
+    fetch_q_k(p, key_begin + 32u, 0u, next);
+#endif
+  }
 }
 
 #if OM_EXACT
@@ -334,10 +390,12 @@ void attend(place p, uint group) {
   uint tiles = (P.keys + 31u) / 32u;
   float largest[PER];
   float sums[PER];
+  fetched next;
   [[unroll]] for (uint i = 0u; i < uint(PER); ++i) largest[i] = om_float(OM_INFINITY_BITS | OM_SIGN_BIT);
+  fetch_q_k(p, 0u, 0u, next);
   for (uint tile = 0u; tile < tiles; ++tile) {
     vec4 scores[PER];
-    make_scores(p, tile * 32u, scores);
+    make_scores(p, tile * 32u, next, scores);
     [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
       score_data[score_slot(group, tile, i, p.thread)] = scores[i];
       largest[i] = om_max(largest[i], largest_of(scores[i]));
@@ -356,6 +414,7 @@ void attend(place p, uint group) {
     part[i] = vec4(0.0);
     total[i] = vec4(0.0);
   }
+  fetch_keys_of_v(p, 0u, p.col_begin, next);
   for (uint tile = 0u; tile < tiles; ++tile) {
     barrier();
     [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
@@ -370,8 +429,9 @@ void attend(place p, uint group) {
       vec4 block[PER];
       [[unroll]] for (uint i = 0u; i < uint(PER); ++i) block[i] = vec4(0.0);
       barrier();
-      load_v(p, tile * 32u, p.col_begin + piece * PIECE);
+      put_v(p, next);
       barrier();
+      fetch_after_v(p, tile * 32u, piece, next);
       multiply(p, min(P.keys - tile * 32u, 32u), block);
       [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
         uint at = i * uint(PIECES) + piece;
@@ -406,17 +466,19 @@ void attend(place p, uint chunk_begin) {
   float best[PER];
   float sum[PER];
   vec4 result[PER * PIECES];
+  fetched next;
   // The lowest number, so that a difference of infinities cannot arise from what is masked out.
   [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
     best[i] = om_float(0xff7fffffu);
     sum[i] = 0.0;
   }
   [[unroll]] for (uint i = 0u; i < uint(PER * PIECES); ++i) result[i] = vec4(0.0);
+  fetch_q_k(p, chunk_begin, 0u, next);
   for (uint done = 0u; done < P.chunk_keys; done += 32u) {
     uint key_begin = chunk_begin + done;
     vec4 scores[PER];
     float largest[PER];
-    make_scores(p, key_begin, scores);
+    make_scores(p, key_begin, next, scores);
     [[unroll]] for (uint i = 0u; i < uint(PER); ++i) largest[i] = max(best[i], largest_of(scores[i]));
     fold_largest(p, largest);
     [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
@@ -433,8 +495,9 @@ void attend(place p, uint chunk_begin) {
       vec4 block[PER];
       [[unroll]] for (uint i = 0u; i < uint(PER); ++i) block[i] = result[i * uint(PIECES) + piece];
       barrier();
-      load_v(p, key_begin, p.col_begin + piece * PIECE);
+      put_v(p, next);
       barrier();
+      fetch_after_v(p, key_begin, piece, next);
       multiply(p, min(max(P.keys, key_begin) - key_begin, 32u), block);
       [[unroll]] for (uint i = 0u; i < uint(PER); ++i) result[i * uint(PIECES) + piece] = block[i];
     }

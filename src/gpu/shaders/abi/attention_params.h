@@ -10,6 +10,8 @@
 #define OM_ATTENTION_SCALE_AT   4
 #define OM_ATTENTION_HAS_MASK   64
 #define OM_ATTENTION_ZEROES_NAN 128
+#define OM_ATTENTION_HAS_TAIL   256 /* on matrix hardware: keys end within a step */
+#define OM_ATTENTION_IS_NARROW  512 /* likewise: depth or width is below the kernel's */
 
 OM_PARAMS_BEGIN(attention_kernel)
 OM_UINT(first_group)   /* of this dispatch */

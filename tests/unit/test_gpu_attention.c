@@ -1,0 +1,68 @@
+/* Which kernels an attention takes on a device with matrix hardware, and that what they record is
+ * right. What they compute is compared by tests/ops/test_attention.c. */
+#include "unit/gpu_rig.h"
+
+enum { MOST_ELEMS = 4 * 1500 * 768 };
+static gpu_rig the_rig; /* large for a stack */
+static gpu_rig *const rig = &the_rig;
+static float values[MOST_ELEMS], results[MOST_ELEMS];
+
+typedef struct shape {
+  int64_t batch, rows, keys, heads, size;
+} shape;
+
+/* Q, K and V as projections leave them: the heads behind the positions. */
+static void expect_kernel(om_mode mode, const shape *s, const char *name) {
+  static const int64_t in_front[] = {0, 2, 1, 3}, turned[] = {0, 2, 3, 1};
+  const om_attr attrs[] = {
+      {.name = "q_perm", .kind = OM_ATTR_INTS, .count = 4, .ints = in_front},
+      {.name = "k_perm", .kind = OM_ATTR_INTS, .count = 4, .ints = turned},
+      {.name = "v_perm", .kind = OM_ATTR_INTS, .count = 4, .ints = in_front},
+      {.name = "y_perm", .kind = OM_ATTR_INTS, .count = 4, .ints = in_front},
+  };
+  om_gpu_options options = OM_GPU_OPTIONS_INIT;
+  options.matrix_hardware = true;
+  options.backend = "null";
+  options.device = "matrix hardware";
+  rig_open_with(rig, &options, mode);
+  rig->attrs = attrs;
+  rig->attr_count = OM_COUNT_OF(attrs);
+  const uint32_t inputs[] = {
+      rig_input(rig, 4, (int64_t[]){s->batch, s->rows, s->heads, s->size}),
+      rig_input(rig, 4, (int64_t[]){s->batch, s->keys, s->heads, s->size}),
+      rig_input(rig, 4, (int64_t[]){s->batch, s->keys, s->heads, s->size}),
+  };
+  const uint32_t out = rig_step_of(rig, "onemodel", "Attention", inputs, 3);
+  rig_compile(rig, &out, 1);
+  const om_gpu_launch *l = rig->plan->regions[0].launches;
+  assert_string_equal(om_shader_get(l[0].dispatch->shader)->name, name);
+  rig_run(rig, (const void *const[]){values, values, values}, (void *const[]){results});
+  rig_close(rig);
+}
+
+static void test_kernels_by_shape(void **state) {
+  (void)state;
+  expect_kernel(OM_MODE_FAST, &(shape){1, 128, 128, 12, 32}, "attention_matrix_16x64_32");
+  expect_kernel(OM_MODE_FAST, &(shape){8, 128, 128, 12, 32}, "attention_matrix_64x32_32");
+  expect_kernel(OM_MODE_FAST, &(shape){1, 128, 128, 12, 64}, "attention_matrix_16x64_64");
+  expect_kernel(OM_MODE_FAST, &(shape){8, 128, 128, 12, 64}, "attention_matrix_64x32_64");
+  expect_kernel(OM_MODE_FAST, &(shape){1, 1500, 1500, 12, 64}, "attention_matrix_48x32_64");
+  expect_kernel(OM_MODE_FAST, &(shape){2, 77, 203, 3, 40}, "attention_matrix_16x64_64");
+  expect_kernel(OM_MODE_FAST, &(shape){1, 512, 512, 8, 128}, "attention_matrix_32x32_128");
+}
+
+static void test_others_stay_portable(void **state) {
+  (void)state;
+  expect_kernel(OM_MODE_EXACT, &(shape){1, 128, 128, 12, 32}, "attention_rows16_32_exact");
+  expect_kernel(OM_MODE_FAST, &(shape){1, 128, 128, 12, 33}, "attention_rows16_64"); /* no quads */
+  expect_kernel(OM_MODE_FAST, &(shape){1, 64, 64, 12, 256}, "attention_rows16_256");
+  expect_kernel(OM_MODE_FAST, &(shape){1, 1, 128, 12, 64}, "attention_rows16_64");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_kernels_by_shape),
+      cmocka_unit_test(test_others_stay_portable),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
