@@ -13,6 +13,7 @@ static const char *kind_name(om_attr_kind kind) {
       [OM_ATTR_INTS] = "a list of integers",
       [OM_ATTR_STRINGS] = "a list of strings",
       [OM_ATTR_OTHER] = "of another kind",
+      [OM_ATTR_REFERENCE] = "a function's",
   };
   return (size_t)kind < OM_COUNT_OF(names) ? names[kind] : "?";
 }

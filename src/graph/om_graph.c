@@ -2,9 +2,9 @@
 #include "graph/om_graph.h"
 
 void om_graph_deinit(om_ctx *ctx, om_graph *graph) {
-  for (om_graph *body = graph->bodies; body; body = body->body.next) {
-    om_pool_deinit(ctx, &body->pool); /* the graph itself lies in the outermost one's pool */
-  }
+  /* The graphs themselves lie in the outermost one's pool. */
+  for (om_graph *at = graph->bodies; at; at = at->body.next) om_pool_deinit(ctx, &at->pool);
+  for (om_graph *at = graph->functions; at; at = at->body.next) om_pool_deinit(ctx, &at->pool);
   om_pool_deinit(ctx, &graph->pool);
   memset(graph, 0, sizeof *graph);
 }
@@ -60,6 +60,7 @@ om_status om_graph_copy(om_ctx *ctx, const om_graph *source, om_graph *out_graph
   om_graph copy = *source;
   copy.pool = (om_pool){0};
   copy.bodies = NULL; /* the source owns them */
+  copy.functions = NULL;
   copy.value_capacity = copy.value_count;
   copy.node_capacity = copy.node_count;
   copy.values = OM_POOL_NEW(ctx, &copy.pool, om_value, copy.value_count);

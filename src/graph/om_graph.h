@@ -33,6 +33,7 @@ typedef enum om_attr_kind { /* ONNX's AttributeProto.AttributeType */
                             OM_ATTR_STRINGS = 8,
                             OM_ATTR_OTHER =
                                 9, /* lists of tensors or graphs, sparse tensors, types */
+                            OM_ATTR_REFERENCE = 10, /* in a function: s is the caller's attribute */
 } om_attr_kind;
 
 typedef struct om_attr {
@@ -65,6 +66,7 @@ typedef struct om_node {
   uint32_t output_count;
   const om_attr *attrs;
   uint32_t attr_count;
+  uint32_t function;      /* the model's own function that it calls, counted from 1; 0: none */
   const struct om_op *op; /* static; NULL: unknown operator */
   const void *params;     /* op->params_bytes bytes: attributes as op->resolve left them */
 } om_node;
@@ -114,8 +116,9 @@ typedef struct om_graph {
   size_t output_count;
   const om_opset *opsets;
   size_t opset_count;
-  om_body_place body;      /* of a body: where it stands */
-  struct om_graph *bodies; /* owned: those of its nodes, at any depth, outer ones first */
+  om_body_place body;         /* of a body: where it stands */
+  struct om_graph *bodies;    /* owned: those of its nodes, at any depth, outer ones first */
+  struct om_graph *functions; /* owned: what calls of functions were replaced by, and its bodies */
   /* Hears that constant data was copied, so that its pages in a mapped file need not stay in
    * memory. NULL: nobody cares. Any thread. */
   void (*on_copied)(const void *lender, const void *data, size_t bytes);
@@ -148,6 +151,21 @@ om_status om_graph_add_node(om_ctx *ctx, om_graph *graph, const om_node *node, o
  * the node that reads a missing value, closes a cycle, or writes a value twice. Removes nodes with
  * type NULL (a rewrite's way to delete one). */
 om_status om_graph_finish(om_ctx *ctx, om_graph *graph);
+
+/* Sees a node before it is added, its operands mapped. *keep false: it is not added. */
+typedef om_status (*om_inline_hook)(om_ctx *ctx, void *user, om_node *node, bool *keep);
+
+/* Puts the nodes of `body` in the place of a node; inputs[i] is the value of body->inputs[i], or
+ * OM_NO_VALUE. The node's outputs become the body's, its name a prefix of those of the body's
+ * nodes. What the body's nodes and values point to is shared. The graph is to be finished
+ * afterwards. */
+om_status om_graph_inline(om_ctx *ctx,
+                          om_graph *graph,
+                          om_node_id id,
+                          const om_graph *body,
+                          const om_value_id *inputs,
+                          om_inline_hook hook,
+                          void *user);
 
 /* Tells the graph's lender that the constant's data was copied. */
 void om_graph_constant_copied(const om_graph *graph, const om_tensor *constant);

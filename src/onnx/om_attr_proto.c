@@ -136,6 +136,11 @@ static om_status read_sparse(om_ctx *ctx, om_loader *loader, const parts *p, om_
 
 static om_status read_value(om_ctx *ctx, om_loader *loader, const parts *p, om_attr *attr) {
   om_pool *pool = &loader->graph->pool;
+  if (p->reference.bytes > 0 && loader->is_function) {
+    attr->kind = OM_ATTR_REFERENCE;
+    attr->s = p->reference;
+    return OM_OK;
+  }
   if (p->reference.bytes > 0) {
     return OM_FAIL(ctx, OM_E_INVALID_MODEL, "It refers to a function's attribute outside of one.");
   }

@@ -60,8 +60,8 @@ static om_graph *add_body(om_ctx *ctx, om_loader *loader, const char *attr) {
   if (!body) return NULL;
   *file->last_body = body;
   file->last_body = &body->body.next;
-  body->opsets = file->opsets;
-  body->opset_count = file->opset_count;
+  body->opsets = loader->opsets;
+  body->opset_count = loader->opset_count;
   body->body = (om_body_place){
       .outer = loader->graph,
       .outer_node = loader->graph->node_count,
@@ -85,6 +85,9 @@ om_status om_loader_read_body(
   if (!body) return OM_E_OUT_OF_MEMORY;
   OM_GO_NEW(inner, 1);
   om_loader_init(ctx, inner, loader->file, body);
+  inner->opsets = loader->opsets;
+  inner->opset_count = loader->opset_count;
+  inner->is_function = loader->is_function;
   inner->outer = loader;
   inner->depth = loader->depth + 1;
   OM_GO(om_loader_read_graph(ctx, inner, bytes));

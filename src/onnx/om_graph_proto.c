@@ -9,11 +9,7 @@
 
 #define SHOWN(string) (int)((string).bytes < 200 ? (string).bytes : 200), (string).data
 
-typedef struct parts {
-  om_wire_list nodes, initializers, inputs, outputs, values, sparse;
-} parts;
-
-static om_status read_parts(om_ctx *ctx, om_string bytes, parts *p) {
+static om_status split_graph(om_ctx *ctx, om_string bytes, om_loader_parts *p) {
   p->nodes.ctx = ctx;
   p->initializers.ctx = ctx;
   p->inputs.ctx = ctx;
@@ -74,7 +70,7 @@ om_status om_loader_set_constant(om_ctx *ctx,
 }
 
 /* Makes room for every value that the graph can have, once. */
-static om_status reserve(om_ctx *ctx, om_loader *loader, const parts *p) {
+static om_status reserve(om_ctx *ctx, om_loader *loader, const om_loader_parts *p) {
   om_graph *graph = loader->graph;
   om_loader_node node;
   if (p->nodes.count > OM_MAX_NODES - loader->file->node_count) {
@@ -156,9 +152,26 @@ static om_status check_graph_type(
   return OM_FAIL(ctx, OM_E_INVALID_MODEL, "The graph's %s '%.*s' has no type.", what, SHOWN(name));
 }
 
+/* An input's or an output's name and type. */
+static om_status read_interface(om_ctx *ctx,
+                                om_loader *loader,
+                                om_string bytes,
+                                om_string *out_name,
+                                om_value *out_type,
+                                bool *out_has_type) {
+  if (!loader->has_plain_names) {
+    return om_loader_read_value_info(ctx, loader, bytes, out_name, out_type, out_has_type);
+  }
+  *out_name = bytes;
+  *out_type = (om_value){.producer = OM_NO_NODE};
+  *out_has_type = false;
+  return OM_OK;
+}
+
 /* Inputs that initializers provide are left out: they are constants. */
 static om_status read_inputs(om_ctx *ctx, om_loader *loader, const om_wire_list *list) {
   om_graph *graph = loader->graph;
+  const bool is_models = !loader->outer && !loader->is_function;
   om_value_id *ids = OM_POOL_NEW(ctx, &graph->pool, om_value_id, list->count);
   if (!ids) return OM_E_OUT_OF_MEMORY;
   graph->inputs = ids;
@@ -167,7 +180,7 @@ static om_status read_inputs(om_ctx *ctx, om_loader *loader, const om_wire_list 
     om_value type;
     bool has_type = false;
     om_value_id id = OM_NO_VALUE;
-    OM_TRY(om_loader_read_value_info(ctx, loader, list->items[i], &name, &type, &has_type));
+    OM_TRY(read_interface(ctx, loader, list->items[i], &name, &type, &has_type));
     OM_TRY(om_loader_add_value(ctx, loader, name, &id));
     om_value *value = &graph->values[id];
     if (value->is_input) {
@@ -179,7 +192,7 @@ static om_status read_inputs(om_ctx *ctx, om_loader *loader, const om_wire_list 
           ctx, OM_E_INVALID_MODEL, "The body's input '%s' has an initializer.", value->name);
     }
     if (value->constant) continue;
-    if (!loader->outer) OM_TRY(check_graph_type(ctx, "input", name, &type, has_type));
+    if (is_models) OM_TRY(check_graph_type(ctx, "input", name, &type, has_type));
     set_type(value, &type);
     ids[graph->input_count++] = id;
   }
@@ -191,6 +204,7 @@ static om_status read_inputs(om_ctx *ctx, om_loader *loader, const om_wire_list 
 
 static om_status read_outputs(om_ctx *ctx, om_loader *loader, const om_wire_list *list) {
   om_graph *graph = loader->graph;
+  const bool is_models = !loader->outer && !loader->is_function;
   om_value_id *ids = OM_POOL_NEW(ctx, &graph->pool, om_value_id, list->count);
   if (!ids) return OM_E_OUT_OF_MEMORY;
   graph->outputs = ids;
@@ -199,7 +213,7 @@ static om_status read_outputs(om_ctx *ctx, om_loader *loader, const om_wire_list
     om_value type;
     bool has_type = false;
     om_value_id id = OM_NO_VALUE;
-    OM_TRY(om_loader_read_value_info(ctx, loader, list->items[i], &name, &type, &has_type));
+    OM_TRY(read_interface(ctx, loader, list->items[i], &name, &type, &has_type));
     OM_TRY(om_loader_see_value(ctx, loader, name, &id));
     if (id == OM_NO_VALUE) {
       return OM_FAIL(ctx,
@@ -208,10 +222,10 @@ static om_status read_outputs(om_ctx *ctx, om_loader *loader, const om_wire_list
                      SHOWN(name));
     }
     om_value *value = &graph->values[id];
-    if (value->is_output && !loader->outer) {
+    if (value->is_output && is_models) {
       return OM_FAIL(ctx, OM_E_INVALID_MODEL, "The graph has two outputs named '%s'.", value->name);
     }
-    if (has_type && !loader->outer) OM_TRY(check_graph_type(ctx, "output", name, &type, has_type));
+    if (has_type && is_models) OM_TRY(check_graph_type(ctx, "output", name, &type, has_type));
     if (!value->constant && !value->is_input) set_type(value, &type);
     value->is_output = true;
     ids[graph->output_count++] = id;
@@ -247,32 +261,40 @@ static om_status name_node_outputs(om_ctx *ctx, om_loader *loader, const om_wire
   return OM_OK;
 }
 
-om_status om_loader_read_graph(om_ctx *ctx, om_loader *loader, om_string bytes) {
-  om_status st = OM_OK;
-  parts p = {0};
-  OM_GO(read_parts(ctx, bytes, &p));
-  OM_GO(reserve(ctx, loader, &p));
-  OM_GO(read_initializers(ctx, loader, &p.initializers, read_dense));
-  OM_GO(read_initializers(ctx, loader, &p.sparse, om_loader_read_sparse));
-  OM_GO(read_inputs(ctx, loader, &p.inputs));
-  OM_GO(name_node_outputs(ctx, loader, &p.nodes));
-  OM_GO(read_declared_types(ctx, loader, &p.values));
-  OM_GO(read_outputs(ctx, loader, &p.outputs));
-  for (size_t i = 0; i < p.nodes.count; ++i) {
-    OM_GO(om_loader_read_node(ctx, loader, i, p.nodes.items[i]));
+om_status om_loader_read_parts(om_ctx *ctx, om_loader *loader, const om_loader_parts *p) {
+  OM_TRY(reserve(ctx, loader, p));
+  OM_TRY(read_initializers(ctx, loader, &p->initializers, read_dense));
+  OM_TRY(read_initializers(ctx, loader, &p->sparse, om_loader_read_sparse));
+  OM_TRY(read_inputs(ctx, loader, &p->inputs));
+  OM_TRY(name_node_outputs(ctx, loader, &p->nodes));
+  OM_TRY(read_declared_types(ctx, loader, &p->values));
+  OM_TRY(read_outputs(ctx, loader, &p->outputs));
+  for (size_t i = 0; i < p->nodes.count; ++i) {
+    OM_TRY(om_loader_read_node(ctx, loader, i, p->nodes.items[i]));
   }
-done:
-  om_wire_list_deinit(&p.nodes);
-  om_wire_list_deinit(&p.initializers);
-  om_wire_list_deinit(&p.inputs);
-  om_wire_list_deinit(&p.outputs);
-  om_wire_list_deinit(&p.values);
-  om_wire_list_deinit(&p.sparse);
+  return OM_OK;
+}
+
+om_status om_loader_read_graph(om_ctx *ctx, om_loader *loader, om_string bytes) {
+  om_loader_parts p = {0};
+  om_status st = split_graph(ctx, bytes, &p);
+  if (st == OM_OK) st = om_loader_read_parts(ctx, loader, &p);
+  om_loader_parts_deinit(&p);
   return st;
 }
 
+void om_loader_parts_deinit(om_loader_parts *parts) {
+  om_wire_list_deinit(&parts->nodes);
+  om_wire_list_deinit(&parts->initializers);
+  om_wire_list_deinit(&parts->inputs);
+  om_wire_list_deinit(&parts->outputs);
+  om_wire_list_deinit(&parts->values);
+  om_wire_list_deinit(&parts->sparse);
+}
+
 void om_loader_init(om_ctx *ctx, om_loader *loader, om_loader_file *file, om_graph *graph) {
-  *loader = (om_loader){.graph = graph, .file = file};
+  *loader = (om_loader){
+      .graph = graph, .file = file, .opsets = file->opsets, .opset_count = file->opset_count};
   loader->node_inputs.ctx = ctx;
   loader->node_outputs.ctx = ctx;
   loader->node_attrs.ctx = ctx;

@@ -6,15 +6,20 @@
 #include "onnx/om_tensor_proto.h"
 #include "onnx/om_wire.h"
 
-typedef struct om_loader_function { /* a function of the model's own: name and domain */
-  om_string name, domain;
+typedef struct om_loader_function { /* of the model's own */
+  om_string name, domain, overload;
+  om_string bytes;
+  om_graph *graph; /* once it was called: its inputs, nodes and outputs */
+  const om_attr *defaults;
+  size_t default_count;
 } om_loader_function;
 
 typedef struct om_loader_file { /* what the graphs of one file share */
   om_graph *graph;              /* borrowed: the model's, which owns the bodies */
-  om_graph **last_body;         /* where the list of bodies ends */
+  om_graph **last_body;         /* where the list of bodies ends, or that of functions */
+  om_graph **last_function;
   om_tensor_reading reading;
-  om_opset *opsets; /* in the graph's pool; domains as nodes have them */
+  const om_opset *opsets; /* in the graph's pool; domains as nodes have them */
   size_t opset_count;
   om_loader_function *functions; /* owned */
   size_t function_count, function_capacity;
@@ -27,6 +32,10 @@ typedef struct om_loader_file { /* what the graphs of one file share */
 typedef struct om_loader { /* one graph while it is read */
   om_graph *graph;         /* borrowed: out */
   om_loader_file *file;
+  const om_opset *opsets; /* that its nodes mean */
+  size_t opset_count;
+  bool is_function;        /* or inside of one: attributes may refer to the caller's */
+  bool has_plain_names;    /* a function itself: inputs and outputs have no types */
   struct om_loader *outer; /* of the graph around this body; NULL: it is the model's */
   uint32_t depth;
   om_name_table names;      /* owned */
@@ -46,6 +55,7 @@ enum {
   OM_MAX_NODE_ATTRS = 1024,
   OM_MAX_OPSETS = 256,
   OM_MAX_FUNCTIONS = 1024,
+  OM_MAX_INLINED = 1 << 16,     /* nodes that functions may become, beside 16 a node of the file */
   OM_MAX_BODY_DEPTH = 32,       /* of bodies in bodies; exporters nest a handful */
   OM_COPIED_BELOW_BYTES = 4096, /* unaligned tensors below are copied: shapes, scalars, biases */
 };
@@ -61,7 +71,16 @@ static inline bool om_loader_may_name(const om_ctx *ctx, const om_loader *loader
   return loader->depth == 0 || strlen(ctx->error->message) < OM_MAX_MESSAGE / 2;
 }
 
-/* om_graph_proto.c: reads a GraphProto into loader->graph. */
+typedef struct om_loader_parts { /* of a graph or a function, as ranges of the file */
+  om_wire_list nodes, initializers, inputs, outputs, values, sparse;
+} om_loader_parts;
+
+void om_loader_parts_deinit(om_loader_parts *parts);
+
+/* om_graph_proto.c: makes loader->graph of its parts. */
+om_status om_loader_read_parts(om_ctx *ctx, om_loader *loader, const om_loader_parts *parts);
+
+/* Reads a GraphProto into loader->graph. */
 om_status om_loader_read_graph(om_ctx *ctx, om_loader *loader, om_string bytes);
 
 /* The value of that name, made where there is none; an empty or impossible name is an error. */
@@ -95,15 +114,32 @@ om_status om_loader_read_value_info(om_ctx *ctx,
 
 /* om_node_proto.c: decodes a node's parts into the loader's lists. */
 typedef struct om_loader_node {
-  om_string name, type, domain;
+  om_string name, type, domain, overload;
 } om_loader_node;
 om_status om_loader_split_node(om_ctx *ctx,
                                om_loader *loader,
                                om_string bytes,
                                om_loader_node *out_node);
 
+/* om_function_proto.c: the function that the node calls, as om_node.function. */
+uint32_t om_loader_find_function(const om_loader_file *file, const om_loader_node *node);
+
 /* Reads the node with this index: adds it to the graph, or makes its value a constant. */
 om_status om_loader_read_node(om_ctx *ctx, om_loader *loader, size_t index, om_string bytes);
+
+/* om_opset_proto.c: reads a list of operator set imports into the graph's pool. */
+om_status om_loader_read_opsets(om_ctx *ctx,
+                                om_pool *pool,
+                                const om_wire_list *list,
+                                const om_opset **out_opsets,
+                                size_t *out_count);
+
+/* om_function_proto.c: lists the model's functions, each with its name. */
+om_status om_loader_list_functions(om_ctx *ctx, om_loader_file *file, const om_wire_list *list);
+
+/* Puts functions in the place of the nodes that call them, in the model's graph, in bodies, and in
+ * what functions call. */
+om_status om_loader_inline_functions(om_ctx *ctx, om_loader_file *file);
 
 /* om_sparse.c: reads a SparseTensorProto as a dense tensor. */
 om_status om_loader_read_sparse(

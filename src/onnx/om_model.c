@@ -140,11 +140,13 @@ static om_status finish(om_ctx *ctx, om_graph *graph) {
   return st;
 }
 
-/* Describes the nodes in the order they have in the file, then finishes the graphs. */
+/* Finishes the graphs, whose nodes are described in the order they have in the file. */
 static om_status complete(om_ctx *ctx, om_model *model) {
   om_graph *graph = &model->graph;
-  OM_TRY(describe_all_nodes(ctx, model));
   for (om_graph *body = graph->bodies; body; body = body->body.next) OM_TRY(finish(ctx, body));
+  for (om_graph *at = graph->functions; at; at = at->body.next) {
+    if (at->body.outer) OM_TRY(finish(ctx, at)); /* a body; functions themselves are in place */
+  }
   OM_TRY(finish(ctx, graph));
   return describe(ctx, model);
 }
@@ -181,64 +183,13 @@ static om_status read_parts(om_ctx *ctx, om_string bytes, parts *p) {
   return OM_OK;
 }
 
-static om_status read_opset(om_ctx *ctx, om_loader_file *file, om_string bytes) {
-  om_string domain = {0};
-  om_wire_Opset wire = {.domain = om_wire_keep(&domain)};
-  OM_TRY(om_wire_decode(ctx, bytes, om_wire_Opset_fields, &wire, "operator set import"));
-  if (om_string_is(domain, "ai.onnx")) domain.bytes = 0;
-  int64_t version = wire.has_version ? wire.version : 0;
-  const char *name = om_pool_text(ctx, &file->graph->pool, domain.data, domain.bytes);
-  if (!name) return OM_E_OUT_OF_MEMORY;
-  const char *shown = name[0] ? name : "ai.onnx";
-  if (version < 1) {
-    return OM_FAIL(
-        ctx, OM_E_INVALID_MODEL, "The model imports version %" PRId64 " of '%s'.", version, shown);
-  }
-  int64_t newest = name[0] ? INT32_MAX : OM_NEWEST_OPSET;
-  if (version > newest) {
-    return OM_FAIL(ctx,
-                   OM_E_UNSUPPORTED,
-                   "The model imports version %" PRId64 " of '%s'; the newest known is %" PRId64
-                   ".",
-                   version,
-                   shown,
-                   newest);
-  }
-  for (size_t i = 0; i < file->opset_count; ++i) {
-    if (strcmp(file->opsets[i].domain, name) != 0) continue;
-    return OM_FAIL(ctx, OM_E_INVALID_MODEL, "The model imports '%s' twice.", shown);
-  }
-  file->opsets[file->opset_count++] = (om_opset){.domain = name, .version = version};
-  return OM_OK;
-}
-
 static om_status read_opsets(om_ctx *ctx, om_loader_file *file, const om_wire_list *list) {
   if (list->count == 0) {
     return OM_FAIL(ctx, OM_E_INVALID_MODEL, "The model imports no operator set (opset_import).");
   }
-  if (list->count > OM_MAX_OPSETS) {
-    return OM_FAIL(ctx, OM_E_UNSUPPORTED, "The model imports %zu operator sets.", list->count);
-  }
-  file->opsets = OM_POOL_NEW(ctx, &file->graph->pool, om_opset, list->count);
-  if (!file->opsets) return OM_E_OUT_OF_MEMORY;
-  for (size_t i = 0; i < list->count; ++i) OM_TRY(read_opset(ctx, file, list->items[i]));
+  OM_TRY(om_loader_read_opsets(ctx, &file->graph->pool, list, &file->opsets, &file->opset_count));
   file->graph->opsets = file->opsets;
   file->graph->opset_count = file->opset_count;
-  return OM_OK;
-}
-
-static om_status read_functions(om_ctx *ctx, om_loader_file *file, const om_wire_list *list) {
-  if (list->count > OM_MAX_FUNCTIONS) {
-    return OM_FAIL(ctx, OM_E_UNSUPPORTED, "The model's %zu functions are too many.", list->count);
-  }
-  for (size_t i = 0; i < list->count; ++i) {
-    om_loader_function function = {0};
-    om_wire_Function wire = {.name = om_wire_keep(&function.name),
-                             .domain = om_wire_keep(&function.domain)};
-    OM_TRY(om_wire_decode(ctx, list->items[i], om_wire_Function_fields, &wire, "function"));
-    OM_TRY(OM_GROW(ctx, file->functions, file->function_count, file->function_capacity));
-    file->functions[file->function_count++] = function;
-  }
   return OM_OK;
 }
 
@@ -252,7 +203,9 @@ static om_status read_model(om_ctx *ctx, om_model *model, om_string bytes) {
   om_status st = OM_OK;
   parts p = {0};
   om_loader loader;
-  om_loader_file file = {.graph = &model->graph, .last_body = &model->graph.bodies};
+  om_loader_file file = {.graph = &model->graph,
+                         .last_body = &model->graph.bodies,
+                         .last_function = &model->graph.functions};
   file.reading = (om_tensor_reading){.pool = &model->graph.pool,
                                      .external = &model->external,
                                      .align_below_bytes = OM_COPIED_BELOW_BYTES};
@@ -261,12 +214,16 @@ static om_status read_model(om_ctx *ctx, om_model *model, om_string bytes) {
   OM_GO(read_parts(ctx, bytes, &p));
   OM_GO(read_producer(ctx, model, p.producer));
   OM_GO(read_opsets(ctx, &file, &p.opsets));
-  OM_GO(read_functions(ctx, &file, &p.functions));
+  loader.opsets = file.opsets;
+  loader.opset_count = file.opset_count;
+  OM_GO(om_loader_list_functions(ctx, &file, &p.functions));
   OM_GO(om_loader_read_graph(ctx, &loader, p.graph));
   model->info.ir_version = p.ir_version;
   model->info.weight_count = file.weight_count;
   model->info.weight_bytes = file.weight_bytes;
   model->info.file_bytes = bytes.bytes;
+  OM_GO(describe_all_nodes(ctx, model));
+  OM_GO(om_loader_inline_functions(ctx, &file));
   OM_GO(complete(ctx, model));
 done:
   om_loader_deinit(ctx, &loader);
@@ -386,6 +343,7 @@ om_status om_model_create_from_graph(om_ctx *ctx, om_graph *graph, om_model **ou
   OM_GO(create(ctx, &model));
   model->graph = *graph;
   *graph = (om_graph){0};
+  OM_GO(describe_all_nodes(ctx, model));
   OM_GO(complete(ctx, model));
   for (size_t i = 0; i < model->graph.value_count; ++i) {
     const om_tensor *constant = model->graph.values[i].constant;

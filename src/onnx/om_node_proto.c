@@ -16,7 +16,8 @@ om_status om_loader_split_node(om_ctx *ctx,
                        .name = om_wire_keep(&out_node->name),
                        .type = om_wire_keep(&out_node->type),
                        .attributes = om_wire_keep_all(&loader->node_attrs),
-                       .domain = om_wire_keep(&out_node->domain)};
+                       .domain = om_wire_keep(&out_node->domain),
+                       .overload = om_wire_keep(&out_node->overload)};
   return om_wire_decode(ctx, bytes, om_wire_Node_fields, &wire, "node");
 }
 
@@ -29,31 +30,15 @@ static om_status read_text(om_ctx *ctx, om_loader *loader, om_string text, const
 }
 
 static om_status set_opset(om_ctx *ctx, const om_loader *loader, om_node *node) {
-  for (size_t i = 0; i < loader->file->opset_count; ++i) {
-    if (strcmp(loader->file->opsets[i].domain, node->domain) != 0) continue;
-    node->opset = (int32_t)loader->file->opsets[i].version;
+  for (size_t i = 0; i < loader->opset_count; ++i) {
+    if (strcmp(loader->opsets[i].domain, node->domain) != 0) continue;
+    node->opset = (int32_t)loader->opsets[i].version;
     return OM_OK;
   }
   return OM_FAIL(ctx,
                  OM_E_INVALID_MODEL,
                  "The model imports no operator set of the domain '%s'.",
                  node->domain[0] ? node->domain : "ai.onnx");
-}
-
-static om_status check_function(om_ctx *ctx, const om_loader *loader, const om_node *node) {
-  for (size_t i = 0; i < loader->file->function_count; ++i) {
-    const om_loader_function *function = &loader->file->functions[i];
-    if (!om_string_is(function->name, node->type)) continue;
-    if (!om_string_is(function->domain, node->domain)) continue;
-    return OM_FAIL(
-        ctx,
-        OM_E_UNSUPPORTED,
-        "It calls the model's own function '%s' of the domain '%s'; functions of a model "
-        "are not supported.",
-        node->type,
-        node->domain);
-  }
-  return OM_OK;
 }
 
 static om_status read_inputs(om_ctx *ctx, om_loader *loader, om_node *node) {
@@ -127,6 +112,7 @@ static om_status read_head(
   if (parts->domain.bytes > 0 && !om_string_is(parts->domain, "ai.onnx")) {
     OM_TRY(read_text(ctx, loader, parts->domain, &node->domain));
   }
+  node->function = om_loader_find_function(loader->file, parts);
   return OM_OK;
 }
 
@@ -145,17 +131,24 @@ static om_status add_captures(om_ctx *ctx, om_loader *loader, om_node *node) {
   return OM_OK;
 }
 
+/* A Constant whose value the caller of a function gives. */
+static bool has_reference(const om_node *node) {
+  for (uint32_t i = 0; i < node->attr_count; ++i) {
+    if (node->attrs[i].kind == OM_ATTR_REFERENCE) return true;
+  }
+  return false;
+}
+
 static om_status read_rest(om_ctx *ctx, om_loader *loader, om_node *node) {
   om_graph **last_body = loader->file->last_body;
   OM_TRY(set_opset(ctx, loader, node));
-  OM_TRY(check_function(ctx, loader, node));
   OM_TRY(read_inputs(ctx, loader, node));
   OM_TRY(read_outputs(ctx, loader, node));
   loader->node = node;
   loader->node_capture_count = 0;
   OM_TRY(read_attrs(ctx, loader, node));
   OM_TRY(add_captures(ctx, loader, node));
-  if (strcmp(node->type, "Constant") != 0 || node->domain[0]) {
+  if (strcmp(node->type, "Constant") != 0 || node->domain[0] || has_reference(node)) {
     om_node_id id = OM_NO_NODE;
     return om_graph_add_node(ctx, loader->graph, node, &id);
   }

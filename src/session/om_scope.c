@@ -3,6 +3,23 @@
 
 /* ---- Bodies ---- */
 
+/* What the node has not got, its body has not: an absent input of a function, captured. */
+static om_status forget_value(om_ctx *ctx, om_graph *graph, om_value_id id) {
+  graph->values[id].is_input = false;
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    om_node *node = &graph->nodes[i];
+    for (uint32_t k = 0; k < node->input_count; ++k) {
+      if (node->inputs[k] != id) continue;
+      om_value_id *inputs = OM_POOL_NEW(ctx, &graph->pool, om_value_id, node->input_count);
+      if (!inputs) return OM_E_OUT_OF_MEMORY;
+      memcpy(inputs, node->inputs, node->input_count * sizeof *inputs);
+      inputs[k] = OM_NO_VALUE;
+      node->inputs = inputs;
+    }
+  }
+  return OM_OK;
+}
+
 /* Makes the constants that the body captures its own, and lists what remains to be handed in. */
 static om_status bind_captures(om_ctx *ctx,
                                om_scope *scope,
@@ -27,7 +44,11 @@ static om_status bind_captures(om_ctx *ctx,
       value->is_input = false;
       continue;
     }
-    if (from != OM_NO_VALUE) value->dtype = outer->values[from].dtype;
+    if (from == OM_NO_VALUE) {
+      OM_GO(forget_value(ctx, graph, graph->inputs[scope->formal_count + i]));
+      continue;
+    }
+    value->dtype = outer->values[from].dtype;
     scope->capture_inputs[count - scope->formal_count] = place->capture_first + i;
     inputs[count++] = graph->inputs[scope->formal_count + i];
   }

@@ -82,6 +82,22 @@ def function():
          opset_imports=opsets, functions=[twice])
 
 
+def function_of_attributes():
+    opsets = [helper.make_opsetid("", 13), helper.make_opsetid("own", 1)]
+    value = helper.make_node("Constant", [], ["k"])
+    value.attribute.add(name="value_float", ref_attr_name="by", type=1)
+    condition = helper.make_tensor_value_info("e", TensorProto.FLOAT, None)
+    body = helper.make_graph([value, helper.make_node("Mul", ["a", "k"], ["e"])], "b", [], [condition])
+    times = helper.make_function(
+        "own", "Times", ["a", "c"], ["b"],
+        [helper.make_node("If", ["c"], ["b"], then_branch=body, else_branch=body)], opsets[:1],
+        attributes=["by"])
+    save("function_of_attributes",
+         [helper.make_node("Times", ["x", "c"], ["y"], domain="own", by=2.0)],
+         inputs=[X, helper.make_tensor_value_info("c", TensorProto.BOOL, [])],
+         opset_imports=opsets, functions=[times])
+
+
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
     save("matmul", [helper.make_node("MatMul", ["x", "w"], ["a"]),
@@ -96,6 +112,7 @@ def main():
     external()
     nested()
     function()
+    function_of_attributes()
     (OUT / "tensor.pb").write_bytes(W.SerializeToString())
 
 

@@ -678,7 +678,8 @@ static void functions_of_the_model_are_told(void **state) {
   om_message bytes = om_message_model(&graph);
   om_message_text(&function, 1, "Again");
   om_message_nest(&bytes, 25, &function);
-  expect_bad(&bytes, &(bad_case){"function", OM_E_UNSUPPORTED, {"caller", "'Again'"}, NULL});
+  expect_bad(&bytes,
+             &(bad_case){"function", OM_E_INVALID_MODEL, {"caller", "its function has 0"}, NULL});
 }
 
 static void every_prefix_and_flip_is_survived(void **state) {
