@@ -26,6 +26,7 @@ static const om_scalar_attrs scalar_attrs[] = {
     {OM_ELEMENTWISE_Celu, {"alpha", NULL}, {1.0f, 0.0f}},
     {OM_ELEMENTWISE_ThresholdedRelu, {"alpha", NULL}, {1.0f, 0.0f}},
     {OM_ELEMENTWISE_Swish, {"alpha", NULL}, {1.0f, 0.0f}},
+    {OM_ELEMENTWISE_Shrink, {"lambd", "bias"}, {0.5f, 0.0f}},
 };
 
 static om_status resolve_number(om_ctx *ctx,
@@ -223,7 +224,7 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
   (((number) >= OM_ELEMENTWISE_Add && (number) <= OM_ELEMENTWISE_Max) || \
    (number) == OM_ELEMENTWISE_Relu || (number) == OM_ELEMENTWISE_Clip || \
    (number) == OM_ELEMENTWISE_Neg || (number) == OM_ELEMENTWISE_Abs ||   \
-   (number) == OM_ELEMENTWISE_Sign)
+   (number) == OM_ELEMENTWISE_Sign || (number) == OM_ELEMENTWISE_Shrink)
 
 #define OM_ENTRY(number, name_text, function, opset, least, most) \
   {.domain = "",                                                  \

@@ -315,6 +315,24 @@ static const om_op_case unsigned_cases[] = {
     {.name = "i32", .inputs = {"i32 5x7"}},
 };
 
+static const om_op_case shrink_cases[] = {
+    {.name = "attributes",
+     .inputs = {"f32 7 = -3 -1.5 -1 0 1 1.5 3"},
+     .attrs = "lambd=1.25f bias=0.5f",
+     .expected = {"-2.5 -1 0 0 0 1 2.5"}},
+    {.name = "nan", .inputs = {"f32 2 = nan inf"}, .expected = {"0 inf"}},
+    {.name = "i8",
+     .inputs = {"i8 5 = -128 -2 0 2 127"},
+     .attrs = "lambd=1.5f bias=-2.5f",
+     .expected = {"-128 -4 0 4 127"},
+     .declined = "int8"},
+    {.name = "u64",
+     .inputs = {"u64 3 = 0 2 5"},
+     .attrs = "lambd=1.0f bias=1.5f",
+     .expected = {"0 0 3"},
+     .declined = "uint64"},
+};
+
 static const om_op_suite suites[] = {
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 #define IS_CANCELLING(number) \
@@ -356,6 +374,7 @@ static const om_op_suite suites[] = {
     OM_OP_SUITE("Mul", chain_cases, NULL),
     OM_OP_SUITE("Add", type_cases, NULL),
     OM_OP_SUITE("Add", old_cases, NULL),
+    OM_OP_SUITE("Shrink", shrink_cases, NULL),
     OM_OP_SUITE("Neg", unsigned_cases, reference),
     OM_OP_SUITE("Abs", unsigned_cases, reference),
     OM_OP_SUITE("Sign", unsigned_cases, reference),

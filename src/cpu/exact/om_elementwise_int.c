@@ -36,6 +36,21 @@
     }                                                                                          \
   }
 
+/* In double precision, cut off; limit: the first value above the type's largest. */
+#define OM_INT_SHRINK(type, suffix, lowest, highest, limit)                                      \
+  static void shrink_##suffix(const void *const *in, void *out, size_t count, const void *arg) { \
+    const type *xs = in[0];                                                                      \
+    const float *scalars = arg;                                                                  \
+    type *zs = out;                                                                              \
+    const double p = (double)scalars[0];                                                         \
+    const double q = (double)scalars[1];                                                         \
+    for (size_t i = 0; i < count; ++i) {                                                         \
+      const double x = (double)xs[i];                                                            \
+      const double y = x < -p ? x + q : x > p ? x - q : 0.0;                                     \
+      zs[i] = y >= (limit) ? (highest) : y > (double)(lowest) ? (type)y : y != y ? 0 : (lowest); \
+    }                                                                                            \
+  }
+
 #define OM_INT_COMMON(type, suffix, wide)             \
   OM_INT_BINARY(add, type, suffix, (wide)x + (wide)y) \
   OM_INT_BINARY(sub, type, suffix, (wide)x - (wide)y) \
@@ -69,6 +84,15 @@ OM_INT_UNSIGNED(uint16_t, u16, uint32_t)
 OM_INT_UNSIGNED(uint32_t, u32, uint32_t)
 OM_INT_UNSIGNED(uint64_t, u64, uint64_t)
 
+OM_INT_SHRINK(int8_t, i8, INT8_MIN, INT8_MAX, 128.0)
+OM_INT_SHRINK(int16_t, i16, INT16_MIN, INT16_MAX, 32768.0)
+OM_INT_SHRINK(int32_t, i32, INT32_MIN, INT32_MAX, 2147483648.0)
+OM_INT_SHRINK(int64_t, i64, INT64_MIN, INT64_MAX, 9223372036854775808.0)
+OM_INT_SHRINK(uint8_t, u8, 0, UINT8_MAX, 256.0)
+OM_INT_SHRINK(uint16_t, u16, 0, UINT16_MAX, 65536.0)
+OM_INT_SHRINK(uint32_t, u32, 0, UINT32_MAX, 4294967296.0)
+OM_INT_SHRINK(uint64_t, u64, 0, UINT64_MAX, 18446744073709551616.0)
+
 #define OM_INT_ROW(name)        \
   {[OM_DTYPE_I8] = name##_i8,   \
    [OM_DTYPE_I16] = name##_i16, \
@@ -94,6 +118,7 @@ static const struct {
     {OM_ELEMENTWISE_Sign, OM_INT_ROW(sign)},
     {OM_ELEMENTWISE_Relu, OM_INT_ROW(relu)},
     {OM_ELEMENTWISE_Clip, OM_INT_ROW(clip)},
+    {OM_ELEMENTWISE_Shrink, OM_INT_ROW(shrink)},
 };
 
 om_elementwise_fn om_elementwise_int_kernel(uint8_t number, om_dtype dtype) {
