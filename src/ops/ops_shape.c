@@ -1,5 +1,5 @@
 /* Shapes as data, and data under another shape: Shape, Size, Reshape, Flatten, Squeeze, Unsqueeze,
- * Identity, Dropout.
+ * Identity.
  *
  * But for Shape and Size each of them copies its input's bytes; a device makes a view of it.
  */
@@ -252,7 +252,7 @@ static om_status unsqueeze_infer(om_ctx *ctx, const om_op_call *call) {
   return om_rule_set(ctx, call, 0, x->dtype, rank, dims);
 }
 
-/* ---- Identity, Dropout ---- */
+/* ---- Identity ---- */
 
 static om_status identity_infer(om_ctx *ctx, const om_op_call *call) {
   const om_tensor *x = call->inputs[0];
@@ -264,36 +264,6 @@ static om_status identity_run(om_ctx *ctx, const om_op_call *call) {
   if (!om_dtype_is_nested(call->inputs[0]->dtype)) return copy_run(ctx, call);
   om_nested_run_copy(call, call->inputs[0]);
   return OM_OK;
-}
-
-/* The mask was of the input's type before opset 10. */
-static om_status dropout_infer(om_ctx *ctx, const om_op_call *call) {
-  const om_tensor *x = call->inputs[0];
-  om_dtype mask = call->node->opset < 10 ? x->dtype : OM_DTYPE_BOOL;
-  OM_TRY(om_rule_set(ctx, call, 0, x->dtype, x->rank, x->dims));
-  return om_rule_set(ctx, call, 1, mask, x->rank, x->dims);
-}
-
-static bool is_zero(const om_tensor *ratio) {
-  static const uint8_t zeros[16] = {0};
-  return memcmp(ratio->data, zeros, om_rule_elem_bytes(ratio->dtype)) == 0;
-}
-
-static om_status dropout_run(om_ctx *ctx, const om_op_call *call) {
-  const om_tensor *ratio = om_rule_input(call, 1);
-  const om_tensor *training = om_rule_input(call, 2);
-  om_tensor *mask = om_rule_output(call, 1);
-  bool trains = training && om_tensor_elems(training) == 1 && *(const uint8_t *)training->data != 0;
-  bool keeps_all = ratio && om_tensor_elems(ratio) == 1 && is_zero(ratio);
-  if (trains && !keeps_all) {
-    return OM_FAIL(ctx, OM_E_UNSUPPORTED, "training_mode is true; only inference is supported.");
-  }
-  if (mask && mask->dtype == OM_DTYPE_BOOL) memset(mask->data, 1, om_tensor_elems(mask));
-  if (mask && mask->dtype != OM_DTYPE_BOOL) {
-    return OM_FAIL(
-        ctx, OM_E_UNSUPPORTED, "A mask of %s is not supported.", om_dtype_name(mask->dtype));
-  }
-  return copy_run(ctx, call);
 }
 
 const om_op om_ops_shape[] = {
@@ -388,20 +358,5 @@ const om_op om_ops_shape[] = {
      .dtypes = OM_DT_ALL | OM_DT_NESTED,
      .infer = identity_infer,
      .run = identity_run},
-    {.domain = "",
-     .type = "Dropout",
-     .first_opset = 1,
-     .last_opset = 11,
-     OM_RULE_COUNTS(1, 1, 1, 2),
-     .dtypes = OM_DT_FLOAT,
-     .infer = dropout_infer,
-     .run = dropout_run},
-    {.domain = "",
-     .type = "Dropout",
-     .first_opset = 12,
-     OM_RULE_COUNTS(1, 3, 1, 2),
-     .dtypes = OM_DT_FLOAT,
-     .infer = dropout_infer,
-     .run = dropout_run},
     {.type = NULL},
 };

@@ -151,10 +151,6 @@ static const om_op_case dropout_cases[] = {
      .inputs = {"f32 2x3", "f32 scalar const = 0", "b8 scalar const = 1"},
      .output_count = 2,
      .declined = "mask"},
-    {.name = "training",
-     .inputs = {"f32 2x3", "f32 scalar const = 0.3", "b8 scalar const = 1"},
-     .declined = "training mode",
-     .error = "training_mode is true"},
 };
 
 static const om_op_case fill_cases[] = {
