@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Embeds the kernels' WGSL as C: the web build's counterpart of the words that embed_shaders.py writes.
 
-    embed_wgsl.py --spirv-dir FOLDER --wgsl-dir FOLDER --out om_shaders.c
+    embed_wgsl.py --spirv-dir FOLDER --wgsl-dir FOLDER --out om_shaders_wgsl.c
 
-kernels.json and NAME.wgsl come from embed_shaders.py and tools/translate_wgsl.mjs. Most kernels are made of
-the same functions, so the text is cut into pieces that are kept once: local names are made the same
+kernels.json and NAME.wgsl come from embed_shaders.py and tools/wgsl/translate.mjs. Most kernels are made
+of the same functions, so the text is cut into pieces that are kept once: local names are made the same
 wherever they stand, blanks go, and a kernel is a list of pieces. A piece may have a condition, by which
 om_gpu_trim_wgsl.c leaves out what a chain does not use:
 
