@@ -1,16 +1,17 @@
-// Runs cases.mjs in Node with Dawn on a Vulkan device, and in headless Chromium with its software adapter.
+// Runs cases.mjs in Node with Dawn on a Vulkan device, and in headless Chromium with its software adapter; and
+// uses the example's page there, with WebGPU and without.
 // Arguments: the package's folder, the models' folder, node_modules. Prints TAP.
-import { createReadStream, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
-import { createServer } from "node:http";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { extname, join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { join, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { serve } from "../../examples/web/serve.mjs";
 
 const [packageFolder, modelFolder, nodeModules] = process.argv.slice(2).map((path) => resolve(path));
 const find = createRequire(join(nodeModules, "..", "package.json"));
 const load = (name) => import(pathToFileURL(find.resolve(name)).href);
-const here = new URL(".", import.meta.url).pathname;
+const here = fileURLToPath(new URL(".", import.meta.url)), root = join(here, "../.."), examples = join(root, "examples/web");
 
 let number = 0;
 let failures = 0;
@@ -35,35 +36,8 @@ async function inNode() {
   await runAll({ OneModel, gpu, model }, (...what) => report("node", ...what));
 }
 
-const kinds = { ".html": "text/html", ".mjs": "text/javascript", ".wasm": "application/wasm" };
-const page = `<!doctype html><title>tests</title><script type="module">
-  import { OneModel } from "/package/onemodel.mjs";
-  import { runAll } from "/cases.mjs";
-  const model = (file) => "/models/" + file;
-  window.runTests = () => runAll({ OneModel, gpu: navigator.gpu, model }, window.report);
-  window.isReady = true;
-</script>`;
-
-// The page, the package and the models, on loopback alone.
-function serve() {
-  const folders = { package: packageFolder, models: modelFolder };
-  const server = createServer((request, response) => {
-    const [, folder, name] = request.url.split("/");
-    let path = folders[folder] && name && !name.includes("..") ? join(folders[folder], name) : null;
-    if (request.url === "/cases.mjs") path = join(here, "cases.mjs");
-    if (request.url === "/") {
-      response.writeHead(200, { "content-type": "text/html" }).end(page);
-    } else if (path && existsSync(path)) {
-      const head = { "content-type": kinds[extname(path)] ?? "application/octet-stream", "content-length": statSync(path).size };
-      createReadStream(path).pipe(response.writeHead(200, head));
-    } else {
-      response.writeHead(404).end();
-    }
-  });
-  return new Promise((done) => server.listen(0, "127.0.0.1", () => done(server)));
-}
-
-async function inChromium() {
+// Chromium with a software adapter for WebGPU, or without one. Its own defaults would keep that adapter away.
+async function withChromium(hasGpu, work) {
   const { chromium } = (await load("playwright-core")).default;
   const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find(existsSync);
   if (!executablePath) {
@@ -71,22 +45,20 @@ async function inChromium() {
     return;
   }
   const profile = mkdtempSync(join(tmpdir(), "onemodel-chromium-"));
-  const server = await serve();
-  // Its own defaults keep the software adapter away.
+  const server = await serve({
+    "": examples, package: packageFolder, models: modelFolder, tests: here, samples: join(root, "examples/ocr/samples"),
+  });
   const context = await chromium.launchPersistentContext(profile, {
     executablePath, ignoreDefaultArgs: true, timeout: 120000,
     args: ["--headless", "--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking",
-           "--disable-component-update", "--disable-sync", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader",
-           "--remote-debugging-pipe", `--user-data-dir=${profile}`, "about:blank"],
+           "--disable-component-update", "--disable-sync", "--remote-debugging-pipe", `--user-data-dir=${profile}`,
+           ...(hasGpu ? ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"] : ["--disable-features=WebGPU"]),
+           "about:blank"],
   });
   try {
     const tab = await context.newPage();
     tab.on("pageerror", (error) => console.log(`# page: ${error.message}`));
-    tab.on("console", (message) => console.log(`# console: ${message.text().split("\n")[0].slice(0, 300)}`));
-    await tab.exposeFunction("report", (...what) => report("chromium", ...what));
-    await tab.goto(`http://127.0.0.1:${server.address().port}/`);
-    await tab.waitForFunction(() => window.isReady, null, { timeout: 60000 });
-    await tab.evaluate(() => window.runTests());
+    await work(tab, `http://127.0.0.1:${server.address().port}/`);
   } finally {
     await context.close();
     server.close();
@@ -94,7 +66,48 @@ async function inChromium() {
   }
 }
 
-for (const where of [inChromium, inNode]) {
+async function inChromium() {
+  await withChromium(true, async (tab, address) => {
+    await tab.exposeFunction("report", (...what) => report("chromium", ...what));
+    await tab.goto(`${address}tests/cases.html`);
+    await tab.waitForFunction(() => window.isReady, null, { timeout: 60000 });
+    await tab.evaluate(() => window.runTests());
+  });
+}
+
+// As a user would: choose a picture, read what the page says.
+async function usePage(tab, address, device) {
+  const begin = performance.now();
+  const wait = { timeout: 600000 };
+  await tab.goto(address);
+  await tab.waitForFunction(() => !document.getElementById("file").disabled, null, wait);
+  const loaded = await tab.textContent("#status");
+  await tab.setInputFiles("#file", join(root, "examples/ocr/samples/label.jpg"));
+  await tab.waitForSelector("[data-fact=Placement]", wait);
+  const facts = await tab.textContent("#facts");
+  const status = await tab.textContent("#status");
+  const problem = await tab.textContent("#problem");
+  const found = Number(status.split(" ")[0]);
+  let wrong = null;
+  if (problem) wrong = problem;
+  else if (!(found >= 3)) wrong = `the page says: ${status}`;
+  else if (!loaded.includes(device)) wrong = `the page says: ${loaded}`;
+  else if (!facts.includes("Placement")) wrong = `the page says: ${facts}`;
+  await tab.setInputFiles("#file", { name: "no.png", mimeType: "image/png", buffer: Buffer.from("no picture") });
+  await tab.waitForFunction(() => document.getElementById("problem").textContent, null, wait);
+  return [wrong, (performance.now() - begin) / 1e3];
+}
+
+async function thePage() {
+  await withChromium(true, async (tab, address) => {
+    report("page", "finds text on WebGPU", ...(await usePage(tab, address, "It runs on google")));
+  });
+  await withChromium(false, async (tab, address) => {
+    report("page", "finds text without WebGPU and says so", ...(await usePage(tab, address, "on the CPU: ")));
+  });
+}
+
+for (const where of [inNode, inChromium, thePage]) {
   try {
     await where();
   } catch (error) {
