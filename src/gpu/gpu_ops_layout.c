@@ -153,20 +153,29 @@ static uint32_t concat_width(const om_gpu_binder *b, uint32_t input, uint32_t ax
   return (uint32_t)(om_rule_product(x->dims, axis, x->rank) * om_gpu_words(x->dtype));
 }
 
+/* The first input from `input` on that adds something, or UINT32_MAX. */
+static uint32_t concat_next(const om_gpu_binder *b, uint32_t input, uint32_t axis) {
+  while (input < om_gpu_binder_node(b)->input_count) {
+    if (concat_width(b, input, axis) > 0) return input;
+    ++input;
+  }
+  return UINT32_MAX;
+}
+
 /* Rows whose parts do not begin at words: a dispatch makes whole words, so it makes all of what it
  * writes. More than four inputs are joined one after the other by way of scratch. */
 static const char *concat_bytes(om_gpu_binder *b,
                                 const om_concat_rows_params *whole,
                                 uint32_t axis) {
-  const uint32_t input_count = om_gpu_binder_node(b)->input_count;
   om_concat_part part = {.widths = {0}};
   uint32_t joined = 0; /* bytes of a row */
   uint32_t used = 0;   /* inputs of the part */
-  for (uint32_t i = 0; i < input_count; ++i) {
+  for (uint32_t i = concat_next(b, 0, axis), next; i != UINT32_MAX; i = next) {
+    next = concat_next(b, i + 1, axis);
     part.operands[used] = om_gpu_read(b, i);
     part.widths[used] = concat_width(b, i, axis);
     joined += part.widths[used++];
-    const bool is_last = i + 1 == input_count;
+    const bool is_last = next == UINT32_MAX;
     if (!is_last && used < OM_CONCAT_INPUTS) continue;
     om_concat_rows_params params = {.rows = whole->rows, .row_words = joined};
     const om_gpu_operand target =
@@ -184,14 +193,14 @@ static const char *concat_words(om_gpu_binder *b,
                                 om_concat_rows_params *params,
                                 uint32_t axis,
                                 uint32_t word) {
-  const uint32_t input_count = om_gpu_binder_node(b)->input_count;
-  for (uint32_t first = 0; first < input_count; first += OM_CONCAT_INPUTS) {
+  for (uint32_t next = concat_next(b, 0, axis); next != UINT32_MAX;) {
     om_concat_part part = {.widths = {0}};
     uint32_t all = params->begin | params->row_words;
-    for (uint32_t i = 0; i < OM_CONCAT_INPUTS && first + i < input_count; ++i) {
-      part.operands[i] = om_gpu_read(b, first + i);
-      part.widths[i] = concat_width(b, first + i, axis);
+    for (uint32_t i = 0; i < OM_CONCAT_INPUTS && next != UINT32_MAX; ++i) {
+      part.operands[i] = om_gpu_read(b, next);
+      part.widths[i] = concat_width(b, next, axis);
       all |= part.widths[i];
+      next = concat_next(b, next + 1, axis);
     }
     const bool is_quad = all % (4 * word) == 0;
     const char *reason = add_concat(b,

@@ -26,8 +26,12 @@ static om_status init_values(om_ctx *ctx, om_plan *plan, const om_tensor *inputs
   for (size_t i = 0; i < graph->input_count; ++i) {
     plan->inputs[i] = inputs[i];
     plan->inputs[i].data = NULL;
-    plan->tensors[graph->inputs[i]] = plan->inputs[i];
-    plan->values[graph->inputs[i]].is_static = !om_dtype_is_nested(inputs[i].dtype);
+    om_tensor *tensor = &plan->tensors[graph->inputs[i]];
+    *tensor = plan->inputs[i];
+    const bool is_nested = om_dtype_is_nested(inputs[i].dtype);
+    plan->values[graph->inputs[i]].is_static = !is_nested;
+    if (is_nested) continue;
+    if (om_tensor_elems(tensor) == 0) tensor->data = plan->inputs; /* nothing to wait for */
   }
   return OM_OK;
 }

@@ -214,7 +214,7 @@ static const om_op_case cases[] = {
      .inputs = {"f32 2x3x4", "f32 2x4x5", "f32 2x5x4", "-", "f32 1"},
      .declined = "run time only"},
     {.name = "no_rows", .inputs = {"f32 2x0x4", "f32 2x4x5", "f32 2x5x4"}, .declined = "empty"},
-    {.name = "no_keys", .inputs = {"f32 2x3x4", "f32 2x4x0", "f32 2x0x4"}, .declined = "empty"},
+    {.name = "no_keys", .inputs = {"f32 2x3x4", "f32 2x4x0", "f32 2x0x4"}, .declined = "no terms"},
     {.name = "depths_differ", .inputs = {"f32 2x4", "f32 5x3", "f32 3x4"}, .error = "K of shape"},
     {.name = "keys_differ", .inputs = {"f32 2x4", "f32 4x3", "f32 5x4"}, .error = "V of shape"},
     {.name = "mask_differs",
