@@ -447,6 +447,7 @@ typedef struct om_operator_info { /* static */
   const char *domain;
   const char *type;
   int32_t first_opset; /* of the oldest entry */
+  bool is_composed;    /* others take its place when a session is made, and run where they can */
 } om_operator_info;
 
 /* The operators this build knows on the CPU, sorted by domain and type: NULL past the last. */

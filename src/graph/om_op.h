@@ -62,8 +62,9 @@ typedef struct om_op {
       const char *domain;
       const char *type;
       int32_t first_opset; /* the entry holds for opsets first..last */
+      bool is_composed;    /* it stands for others (rewrite/om_compose.h): infer and run are NULL */
     };
-    om_operator_info info; /* the same three, as the public header lends them */
+    om_operator_info info; /* the same, as the public header lends them */
   };
   int32_t last_opset;             /* 0: up to the newest */
   uint8_t min_inputs, max_inputs; /* UINT8_MAX: any number */
@@ -73,14 +74,14 @@ typedef struct om_op {
   uint32_t
       float32_inputs; /* bit i: input i is float32 whatever the others are: a Resize's scales */
   size_t params_bytes;
-  bool is_random;         /* never folded, never merged */
-  bool is_sized_by_data;  /* the elements of its inputs decide about its result's shape */
-  bool reads_shapes_only; /* run looks at its inputs' types and shapes, never at their
-                             data, which may be NULL: Shape, Size */
+  bool is_random;        /* never folded, never merged */
+  bool is_sized_by_data; /* the elements of its inputs decide about its result's shape */
   /* Names of the attributes that are bodies, in the order of om_op_bodies.run; resolve sees to it
    * that they are there. Such an operator has no infer: run sets its outputs' types, shapes and
    * data, in memory of its bodies or of om_op_bodies.reserve. */
   const char *bodies[OM_OP_MAX_BODIES];
+  uint32_t shaped_inputs; /* bit i: run looks at input i's type and shape, never at its data,
+                             which may be NULL: Shape, Size, CastLike */
 
   /* Reads the attributes into params (zeroed); NULL: the operator has none. OM_E_INVALID_MODEL
    * names the attribute and the value. */

@@ -122,6 +122,7 @@ const om_op om_ops_cast[] = {
      .dtypes = OM_DT_ALL,
      .params_bytes = sizeof(om_cast_params),
      .resolve = resolve_cast_like,
+     .shaped_inputs = 1u << 1,
      .infer = infer,
      .run = run},
     {.type = NULL},

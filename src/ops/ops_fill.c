@@ -230,7 +230,7 @@ const om_op om_ops_fill[] = {
      OM_RULE_COUNTS(1, 1, 1, 1),
      .dtypes = OM_DT_NUMBER | OM_DT(OM_DTYPE_BOOL),
      .params_bytes = sizeof(om_eye_params),
-     .reads_shapes_only = true,
+     .shaped_inputs = 1u << 0,
      .resolve = eye_resolve,
      .infer = eye_infer,
      .run = eye_run},

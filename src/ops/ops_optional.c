@@ -62,7 +62,7 @@ const om_op om_ops_optional[] = {
      .type = "OptionalHasElement",
      .first_opset = 15,
      OM_RULE_COUNTS(0, 1, 1, 1),
-     .reads_shapes_only = true,
+     .shaped_inputs = 1u << 0,
      .infer = has_element_infer,
      .run = has_element_run},
     {.domain = "",

@@ -500,7 +500,7 @@ const om_op om_ops_sequence[] = {
      .first_opset = 11,
      OM_RULE_COUNTS(1, 1, 1, 1),
      .dtypes = OM_DT(OM_DTYPE_SEQUENCE),
-     .reads_shapes_only = true,
+     .shaped_inputs = 1u << 0,
      .infer = length_infer,
      .run = length_run},
     {.domain = "",

@@ -1,8 +1,9 @@
 /* The table of rewrites, and applying it. */
 #include "rewrite/om_rewrite.h"
 
-/* In this order: identities hide patterns, so they go first. */
+/* In this order: composed operators are patterns, identities hide them. */
 static const om_rewrite *const table[] = {
+    &om_rewrite_compose,
     &om_rewrite_drop_identity,
     &om_rewrite_fold_affine,
     &om_rewrite_gelu_from_parts,

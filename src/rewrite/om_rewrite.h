@@ -120,6 +120,7 @@ om_status om_rewriter_move_reads(om_ctx *ctx, om_rewriter *rw, const om_value_id
 /* ---- The table's entries ---- */
 
 extern const om_rewrite om_rewrite_attention;
+extern const om_rewrite om_rewrite_compose;
 extern const om_rewrite om_rewrite_drop_identity;
 extern const om_rewrite om_rewrite_fold_affine;
 extern const om_rewrite om_rewrite_gelu_from_parts;

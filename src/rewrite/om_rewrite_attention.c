@@ -89,6 +89,7 @@ static bool is_scalar(const om_rewriter *rw, om_value_id value, uint32_t steps) 
     return maker(rw, node->inputs[0], "Shape") &&
            is_single(om_rewriter_constant(rw, node->inputs[1]));
   }
+  if (strcmp(node->type, "CastLike") == 0) return is_scalar(rw, node->inputs[0], steps - 1);
   if (!is_one_of(node, made, OM_COUNT_OF(made))) return false;
   for (uint32_t i = 0; i < node->input_count; ++i) {
     if (!is_scalar(rw, node->inputs[i], steps - 1)) return false;

@@ -76,6 +76,28 @@ static om_value_fact cast(const om_value_fact *facts, const om_node *node) {
   return fact;
 }
 
+/* Where: the types of its values, the largest rank. */
+static om_value_fact chosen(const om_value_fact *facts, const om_node *node) {
+  om_value_fact fact = broadcast(facts, node);
+  fact.dtype = input_fact(facts, node, 1).dtype;
+  if (fact.dtype == OM_DTYPE_NONE) fact.dtype = input_fact(facts, node, 2).dtype;
+  return fact;
+}
+
+static om_value_fact compared(const om_value_fact *facts, const om_node *node) {
+  return (om_value_fact){OM_DTYPE_BOOL, broadcast(facts, node).rank};
+}
+
+static om_value_fact concatenated(const om_value_fact *facts, const om_node *node) {
+  om_value_fact fact = unknown;
+  for (uint32_t i = 0; i < node->input_count; ++i) {
+    const om_value_fact input = input_fact(facts, node, i);
+    if (fact.dtype == OM_DTYPE_NONE) fact.dtype = input.dtype;
+    if (fact.rank == OM_RANK_UNKNOWN) fact.rank = input.rank;
+  }
+  return fact;
+}
+
 static om_value_fact result_fact(const om_rewriter *rw,
                                  const om_value_fact *facts,
                                  const om_node *node) {
@@ -89,7 +111,11 @@ static om_value_fact result_fact(const om_rewriter *rw,
                                      "Sqrt",
                                      "Neg",
                                      "Identity",
-                                     "Slice"};
+                                     "Slice",
+                                     "Pad",
+                                     "Reciprocal"};
+  static const char *const comparing[] = {
+      "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "And", "Or", "Xor", "Not"};
   if (strcmp(node->domain, "onemodel") == 0) {
     return (om_value_fact){input_fact(facts, node, 0).dtype, OM_RANK_UNKNOWN};
   }
@@ -97,6 +123,12 @@ static om_value_fact result_fact(const om_rewriter *rw,
     return node->opset >= 7 ? broadcast(facts, node) : unknown;
   }
   if (is_one_of(node, same, OM_COUNT_OF(same))) return input_fact(facts, node, 0);
+  if (is_one_of(node, comparing, OM_COUNT_OF(comparing))) return compared(facts, node);
+  if (strcmp(node->type, "Where") == 0) return chosen(facts, node);
+  if (strcmp(node->type, "Concat") == 0) return concatenated(facts, node);
+  if (strcmp(node->type, "CastLike") == 0) {
+    return (om_value_fact){input_fact(facts, node, 1).dtype, input_fact(facts, node, 0).rank};
+  }
   if (strcmp(node->type, "MatMul") == 0) return multiplied(facts, node);
   if (strcmp(node->type, "Transpose") == 0) return transposed(facts, node);
   if (strcmp(node->type, "Unsqueeze") == 0) return unsqueezed(rw, facts, node);
@@ -113,6 +145,28 @@ static om_value_fact result_fact(const om_rewriter *rw,
   return unknown;
 }
 
+/* Elements of Shape with both ends given from the front; 0: not known. */
+static uint32_t shape_part(const om_rewriter *rw, om_value_id value) {
+  const om_node_id id = om_rewriter_maker(rw, value, "Shape");
+  const om_node *node = id == OM_NO_NODE ? NULL : &rw->graph->nodes[id];
+  const om_attr *start = node ? om_node_attr(node, "start") : NULL;
+  const om_attr *end = node ? om_node_attr(node, "end") : NULL;
+  if (!start || !end || start->kind != OM_ATTR_INT || end->kind != OM_ATTR_INT) return 0;
+  if (start->i < 0 || end->i < start->i || end->i > OM_MAX_RANK) return 0;
+  return (uint32_t)(end->i - start->i);
+}
+
+/* Elements that an input of a Concat adds; OM_RANK_UNKNOWN where nothing tells. */
+static uint32_t part_count(const om_rewriter *rw, const om_value_fact *facts, om_value_id value) {
+  const om_tensor *part = om_rewriter_constant(rw, value);
+  const om_node_id unsqueeze = om_rewriter_maker(rw, value, "Unsqueeze");
+  const uint32_t extents = shape_part(rw, value);
+  if (part) return (uint32_t)om_tensor_elems(part);
+  if (extents > 0) return extents;
+  if (unsqueeze == OM_NO_NODE) return OM_RANK_UNKNOWN;
+  return input_fact(facts, &rw->graph->nodes[unsqueeze], 0).rank == 0 ? 1 : OM_RANK_UNKNOWN;
+}
+
 uint32_t om_value_list_count(const om_rewriter *rw, const om_value_fact *facts, om_value_id value) {
   const om_tensor *constant = om_rewriter_constant(rw, value);
   const om_node_id concat = om_rewriter_maker(rw, value, "Concat");
@@ -121,13 +175,9 @@ uint32_t om_value_list_count(const om_rewriter *rw, const om_value_fact *facts, 
   if (concat == OM_NO_NODE) return OM_RANK_UNKNOWN;
   const om_node *node = &rw->graph->nodes[concat];
   for (uint32_t i = 0; i < node->input_count; ++i) {
-    const om_tensor *part = om_rewriter_constant(rw, node->inputs[i]);
-    const om_node_id unsqueeze = om_rewriter_maker(rw, node->inputs[i], "Unsqueeze");
-    if (!part &&
-        (unsqueeze == OM_NO_NODE || input_fact(facts, &rw->graph->nodes[unsqueeze], 0).rank != 0)) {
-      return OM_RANK_UNKNOWN;
-    }
-    count += part ? om_tensor_elems(part) : 1;
+    const uint32_t part = part_count(rw, facts, node->inputs[i]);
+    if (part == OM_RANK_UNKNOWN) return OM_RANK_UNKNOWN;
+    count += part;
   }
   return count <= OM_MAX_RANK ? (uint32_t)count : OM_RANK_UNKNOWN;
 }

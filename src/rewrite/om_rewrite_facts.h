@@ -14,8 +14,8 @@ typedef struct om_value_fact {
 /* One for each value there is now; the caller deletes them. */
 om_status om_value_facts_create(om_ctx *ctx, const om_rewriter *rw, om_value_fact **out_facts);
 
-/* Elements of a list of integers: a constant, or one that Concat makes of constants and of
- * unsqueezed scalars; OM_RANK_UNKNOWN where nothing tells. */
+/* Elements of a list of integers: a constant, or one that Concat makes of constants, of
+ * unsqueezed scalars and of parts of shapes; OM_RANK_UNKNOWN where nothing tells. */
 uint32_t om_value_list_count(const om_rewriter *rw, const om_value_fact *facts, om_value_id value);
 
 #endif

@@ -64,8 +64,9 @@ static bool get_element(const om_rewriter *rw, om_value_id list, size_t index, e
       continue;
     }
     if (constant) break;
-    *out = (element){.value = maker(rw, concat->inputs[i], "Unsqueeze")->inputs[0]};
-    return true;
+    const om_node *scalar = maker(rw, concat->inputs[i], "Unsqueeze");
+    if (scalar) *out = (element){.value = scalar->inputs[0]};
+    return scalar != NULL;
   }
   if (!constant || constant->dtype != OM_DTYPE_I64 || index >= om_tensor_elems(constant)) {
     return false;

@@ -81,9 +81,9 @@ bool om_call_is_open(const om_op_call *call) {
 bool om_call_is_foldable(const om_op_call *call) {
   const om_op *op = call->node->op;
   if (op->is_random) return false;
-  if (op->reads_shapes_only) return true;
   for (uint32_t i = 0; i < call->input_count; ++i) {
-    if (call->inputs[i] && !call->inputs[i]->data) return false;
+    const bool is_read = i >= 32 || !(op->shaped_inputs >> i & 1u);
+    if (is_read && call->inputs[i] && !call->inputs[i]->data) return false;
   }
   return true;
 }

@@ -118,7 +118,7 @@ static om_status fold_node(om_ctx *ctx, om_scope *scope, folder *f, om_node_id i
   om_graph *graph = &scope->graph;
   const om_node *node = &graph->nodes[id];
   bool is_done = false;
-  if (node->op->is_random || node->op->bodies[0]) return OM_OK;
+  if (node->op->is_random || node->op->is_composed || node->op->bodies[0]) return OM_OK;
   if (!has_known_inputs(graph, node)) return OM_OK;
   OM_TRY(om_constants_align(ctx, graph, node));
   om_op_call call = make_call(f, scope, node);

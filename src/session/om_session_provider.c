@@ -17,9 +17,11 @@ static om_status find_foldable(om_ctx *ctx, const om_graph *graph, bool **out_is
     const om_node *node = &graph->nodes[i];
     bool is_ok = true;
     for (uint32_t k = 0; k < node->input_count; ++k) {
-      if (node->inputs[k] != OM_NO_VALUE && !is_known[node->inputs[k]]) is_ok = false;
+      const bool is_read = k >= 32 || !(node->op->shaped_inputs >> k & 1u);
+      if (!is_read || node->inputs[k] == OM_NO_VALUE) continue;
+      if (!is_known[node->inputs[k]]) is_ok = false;
     }
-    is_foldable[i] = (is_ok || node->op->reads_shapes_only) && !node->op->is_random;
+    is_foldable[i] = is_ok && !node->op->is_random;
     for (uint32_t k = 0; is_foldable[i] && k < node->output_count; ++k) {
       if (node->outputs[k] != OM_NO_VALUE) is_known[node->outputs[k]] = true;
     }

@@ -100,6 +100,7 @@ typedef struct om_op_suite {
                                 compared with each other */
   const char *declined;      /* of every case without its own; NULL: none */
   const char *domain;        /* NULL: ai.onnx */
+  bool is_composed;          /* the entry stands for others and cannot run alone: no `direct` */
 } om_op_suite;
 
 int om_op_test_main(int argc, char **argv, const om_op_suite *suites, size_t suite_count);

@@ -202,7 +202,7 @@ static void run_suite(runner *r, const om_op_suite *suite) {
     if (r->part && !strstr(test_case->name, r->part)) continue;
     for (size_t b = 0; b < OM_COUNT_OF(backends); ++b) {
       const bool is_direct = strcmp(backends[b].name, "direct") == 0;
-      if (test_case->graph && is_direct) continue;
+      if ((test_case->graph || suite->is_composed) && is_direct) continue;
       if (list_has(r->backends, backends[b].name)) run_on_backend(r, suite, test_case, b);
     }
   }

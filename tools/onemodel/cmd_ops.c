@@ -30,7 +30,8 @@ static void print_operator(const options *o,
                            const om_operator_info *op,
                            const om_gpu_operator_info *gpu,
                            bool is_first) {
-  const char *dot = *op->domain ? "." : "", *types = gpu ? gpu->dtypes : "";
+  const char *parts = op->is_composed ? "what it is composed of" : "";
+  const char *dot = *op->domain ? "." : "", *types = gpu ? gpu->dtypes : parts;
   const char *exact = gpu && !gpu->has_exact ? " (fast mode only)" : "";
   int opset = (int)op->first_opset;
   if (o->as_markdown) {
