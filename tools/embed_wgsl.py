@@ -297,6 +297,7 @@ def main():
     parser.add_argument("--spirv-dir", required=True)
     parser.add_argument("--wgsl-dir", required=True)
     parser.add_argument("--out", required=True)
+    parser.add_argument("--texts", help="a folder: also write each kernel's pieces as one NAME.wgsl there")
     args = parser.parse_args()
     with open(os.path.join(args.spirv_dir, "kernels.json"), encoding="utf-8") as file:
         kernels = json.load(file)
@@ -309,6 +310,9 @@ def main():
                 modules.append(Module(kernel["name"], file.read()))
             except EmbedError as error:
                 sys.exit(f"kernel {kernel['name']}: {error}.")
+    for module in modules if args.texts else []:
+        with open(os.path.join(args.texts, module.name + ".wgsl"), "w", encoding="utf-8") as file:
+            file.write("".join(text for text, _ in joined(module.conditional())))
     text, size = generate(kernels, modules)
     with open(args.out, "w", encoding="utf-8") as file:
         file.write(text)
