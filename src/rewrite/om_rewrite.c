@@ -4,6 +4,7 @@
 /* In this order: composed operators are patterns, identities hide them. */
 static const om_rewrite *const table[] = {
     &om_rewrite_compose,
+    &om_rewrite_einsum,
     &om_rewrite_drop_identity,
     &om_rewrite_fold_affine,
     &om_rewrite_gelu_from_parts,

@@ -122,6 +122,7 @@ om_status om_rewriter_move_reads(om_ctx *ctx, om_rewriter *rw, const om_value_id
 extern const om_rewrite om_rewrite_attention;
 extern const om_rewrite om_rewrite_compose;
 extern const om_rewrite om_rewrite_drop_identity;
+extern const om_rewrite om_rewrite_einsum;
 extern const om_rewrite om_rewrite_fold_affine;
 extern const om_rewrite om_rewrite_gelu_from_parts;
 extern const om_rewrite om_rewrite_hardswish_from_parts;
