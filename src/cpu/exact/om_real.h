@@ -34,11 +34,14 @@ static inline om_real om_real_of(om_dtype dtype) {
   return (om_real){.is_wide = dtype == OM_DTYPE_F64};
 }
 
-/* Element `index` of a tensor of numbers, and back (rounded once; integers are cut off). */
+/* Element `index` of a tensor of numbers of whole bytes, which may lie unaligned, and back (rounded
+ * once; integers are cut off). */
 static inline double om_real_load(const om_tensor *tensor, size_t index) {
   double value = 0.0;
-  const void *at = om_cast_place(tensor->dtype, tensor->data, index);
-  om_cast_elems(tensor->dtype, at, OM_DTYPE_F64, &value, 1, true);
+  uint64_t elem = 0;
+  memcpy(
+      &elem, om_cast_place(tensor->dtype, tensor->data, index), om_dtype_bits(tensor->dtype) / 8);
+  om_cast_elems(tensor->dtype, &elem, OM_DTYPE_F64, &value, 1, true);
   return value;
 }
 
