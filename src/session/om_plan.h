@@ -22,11 +22,17 @@ struct om_scope; /* om_scope.h */
 
 typedef struct om_node_bodies { /* of one node, in the order of its operator's */
   struct om_scope *scopes[OM_OP_MAX_BODIES];
+  const om_value_id *inputs; /* the node's, before those were left out that no body reads */
 } om_node_bodies;
+
+/* What a plan knows of an If: which of its branches runs. */
+typedef enum om_decision { OM_UNDECIDED = 0, OM_DECIDED_THEN = 1, OM_DECIDED_ELSE = 2 } om_decision;
 
 /* What a plan is made from: lent by the scope for as long as the plan lives. */
 typedef struct om_plan_source {
-  om_graph *graph; /* only constants' places change: om_constants.h */
+  struct om_scope *scope;
+  bool takes_decisions; /* a plan ends early where it decides an If */
+  om_graph *graph;      /* only constants' places change: om_constants.h */
   om_mode mode;
   const om_provider *provider; /* NULL: the CPU alone */
   om_provider_session *provider_session;
@@ -89,6 +95,7 @@ typedef struct om_plan {
   om_plan_value *values; /* what the provider sees: data of constants only */
   om_op_call *calls;     /* per node */
   om_fate *fates;        /* per node */
+  uint8_t *decisions;    /* om_decision per node; NULL: none was made. The plan goes no further */
   bool *is_needed;       /* per value: some step or the caller reads it */
   om_plan_step *view_steps;
   om_step *steps;

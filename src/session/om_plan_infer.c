@@ -58,11 +58,29 @@ om_status om_plan_align_constants(om_ctx *ctx, om_plan *plan, const om_node *nod
   return OM_OK;
 }
 
+/* Notes it if the node is an If whose condition is known for these shapes. */
+static om_status decide(om_ctx *ctx, om_plan *plan, om_node_id id) {
+  const om_op_call *call = &plan->calls[id];
+  const om_tensor *condition = call->inputs[0];
+  if (!plan->source.takes_decisions || strcmp(call->node->type, "If") != 0) return OM_OK;
+  if (!condition->data || condition->dtype != OM_DTYPE_BOOL || om_tensor_elems(condition) != 1) {
+    return OM_OK;
+  }
+  if (!plan->decisions) {
+    plan->decisions = OM_POOL_NEW(ctx, &plan->pool, uint8_t, plan->source.graph->node_count);
+    if (!plan->decisions) return OM_E_OUT_OF_MEMORY;
+  }
+  bool is_true = *(const uint8_t *)condition->data != 0;
+  plan->decisions[id] = is_true ? OM_DECIDED_THEN : OM_DECIDED_ELSE;
+  return OM_OK;
+}
+
 static om_status settle(om_ctx *ctx, om_plan *plan, om_node_id id, om_fold_budget *budget) {
   const om_node *node = &plan->source.graph->nodes[id];
   om_op_call *call = &plan->calls[id];
   bool is_folded = false;
   plan->fates[id] = OM_FATE_STEP;
+  if (node->op->bodies[0]) OM_TRY(decide(ctx, plan, id));
   if (node->op->bodies[0] || has_open_input(plan, node)) {
     plan->fates[id] = OM_FATE_DYNAMIC;
     mark_outputs_open(plan, node);

@@ -99,7 +99,7 @@ done:
 static om_status narrow_captures(om_ctx *ctx,
                                  om_graph *graph,
                                  om_node *node,
-                                 const om_node_bodies *bodies) {
+                                 om_node_bodies *bodies) {
   uint32_t formal = om_node_formal_count(node);
   om_value_id *inputs = OM_POOL_NEW(ctx, &graph->pool, om_value_id, node->input_count);
   if (!inputs) return OM_E_OUT_OF_MEMORY;
@@ -113,6 +113,7 @@ static om_status narrow_captures(om_ctx *ctx,
       inputs[scope->capture_inputs[i]] = node->inputs[scope->capture_inputs[i]];
     }
   }
+  bodies->inputs = node->inputs;
   node->inputs = inputs;
   return OM_OK;
 }
@@ -133,7 +134,8 @@ om_status om_scope_complete(om_ctx *ctx, om_scope *scope) {
   om_status st = OM_OK;
   om_graph *graph = &scope->graph;
   OM_GO(om_scope_ask_provider(ctx, scope));
-  OM_GO_NEW(scope->bound, graph->input_count);
+  if (scope->base) scope->bound = scope->base->bound;
+  if (!scope->base) OM_GO_NEW(scope->bound, graph->input_count);
   for (size_t i = 0; i < graph->node_count; ++i) {
     if (!graph->nodes[i].op->bodies[0]) continue;
     if (!scope->bodies) OM_GO_NEW(scope->bodies, graph->node_count);
@@ -146,6 +148,12 @@ done:
 
 void om_scope_deinit(om_ctx *ctx, om_scope *scope) {
   for (size_t i = 0; i < scope->plan_count; ++i) om_plan_destroy(ctx, scope->plans[i]);
+  while (scope->variants) { /* as deep as the loader lets bodies nest */
+    om_scope *variant = scope->variants;
+    scope->variants = variant->next;
+    om_scope_deinit(ctx, variant);
+    om_delete(ctx, variant);
+  }
   for (size_t i = 0; scope->bodies && i < scope->graph.node_count; ++i) {
     for (size_t b = 0; b < OM_OP_MAX_BODIES; ++b) {
       om_scope *body = scope->bodies[i].scopes[b];
@@ -156,7 +164,8 @@ void om_scope_deinit(om_ctx *ctx, om_scope *scope) {
   om_delete(ctx, scope->bodies);
   om_delete(ctx, scope->capture_inputs);
   om_delete(ctx, scope->block);
-  om_delete(ctx, scope->bound);
+  om_delete(ctx, scope->decisions);
+  if (!scope->base) om_delete(ctx, scope->bound);
   om_delete(ctx, scope->refusals);
   om_rewriter_deinit(ctx, &scope->rewriter);
   om_graph_deinit(ctx, &scope->graph);
@@ -198,19 +207,38 @@ static size_t free_place(om_ctx *ctx, om_scope *scope) {
   return place;
 }
 
+/* A plan of the scope, or of the variant that the inputs' shapes lead to. */
+static om_status build_plan(om_ctx *ctx, om_scope *scope, om_plan **out_plan) {
+  om_status st = OM_OK;
+  om_plan *plan = NULL;
+  om_scope *at = scope;
+  for (;;) {
+    OM_GO(om_plan_create(ctx, &at->source, scope->bound, &plan));
+    if (!plan->decisions) break;
+    OM_GO(om_scope_get_variant(ctx, at, plan->decisions, &at));
+    om_plan_destroy(ctx, plan);
+    plan = NULL;
+  }
+  *out_plan = plan;
+  plan = NULL; /* the caller owns it now */
+done:
+  om_plan_destroy(ctx, plan);
+  return st;
+}
+
 om_status om_scope_get_plan(om_ctx *ctx, om_scope *scope, om_plan **out_plan) {
   om_session *session = scope->session;
   om_plan *plan = find_plan(scope);
   if (!plan) {
     uint64_t state = om_flush_subnormals_begin(); /* folding computes too */
-    om_status st = om_plan_create(ctx, &scope->source, scope->bound, &plan);
+    om_status st = build_plan(ctx, scope, &plan);
     om_flush_subnormals_end(state);
     if (st != OM_OK) return st;
     scope->plans[free_place(ctx, scope)] = plan;
     session->plans_built += 1;
   }
   plan->last_use = ++session->clock;
-  OM_TRY(ensure_block(ctx, scope, plan->block_bytes));
+  OM_TRY(ensure_block(ctx, plan->source.scope, plan->block_bytes));
   *out_plan = plan;
   return OM_OK;
 }

@@ -31,8 +31,29 @@ typedef struct om_scope {
   size_t plan_count;
   void *block; /* owned; grows only */
   size_t block_bytes;
-  om_tensor *bound; /* owned; per graph input: this run's tensor */
+  om_tensor *bound; /* owned, but by a variant; per graph input: this run's tensor */
+
+  struct om_scope *base;     /* of a variant: borrowed; plans are the base's */
+  uint8_t *decisions;        /* of a variant, owned: om_decision per node of its base */
+  struct om_scope *variants; /* owned; a list */
+  struct om_scope *next;     /* variant of the same base */
 } om_scope;
+
+/* ---- om_variant.c ----
+ *
+ * Where the shapes of a run's inputs decide an If, its branch takes its place: the plan is made of
+ * a variant of the scope, whose graph has the branch's nodes, folded, rewritten, and offered to the
+ * device like others. A variant lives as long as its scope, as what it folded is a weight to the
+ * device, and may have variants itself: of Ifs in the branch. */
+
+/* The variant with these decisions, found or made. */
+om_status om_scope_get_variant(om_ctx *ctx,
+                               om_scope *scope,
+                               const uint8_t *decisions,
+                               om_scope **out_variant);
+
+/* Puts the branches of Ifs whose conditions are constant in their place. */
+om_status om_scope_decide_constants(om_ctx *ctx, om_scope *scope, bool *out_is_changed);
 
 /* Completes a scope whose graph is prepared: the provider's answers, the scopes of bodies. */
 om_status om_scope_complete(om_ctx *ctx, om_scope *scope);
@@ -45,22 +66,24 @@ om_status om_scope_prepare(om_ctx *ctx, om_scope *scope);
 /* om_session_provider.c: asks the provider's check about every node. */
 om_status om_scope_ask_provider(om_ctx *ctx, om_scope *scope);
 
-/* The plan for scope->bound: found, or built in place of the least recently used. The block is
- * large enough for it. */
+/* The plan for scope->bound: found, or built in place of the least recently used. It may be of a
+ * variant, plan->source.scope, whose block is large enough for it. */
 om_status om_scope_get_plan(om_ctx *ctx, om_scope *scope, om_plan **out_plan);
 
 /* ---- om_scope_run.c ---- */
 
 /* Places of all values but those that only a run tells: the inputs', and those in the block. */
-void om_scope_set_places(om_scope *scope, om_plan *plan);
+void om_scope_set_places(om_plan *plan);
 
-om_status om_scope_run_step(om_ctx *ctx, om_scope *scope, om_plan *plan, om_step *step);
+om_status om_scope_run_step(om_ctx *ctx, om_plan *plan, om_step *step);
 om_status om_scope_begin_region(om_ctx *ctx, om_plan *plan, size_t index);
-om_status om_scope_finish_region(om_ctx *ctx, const om_scope *scope, om_plan *plan, size_t index);
+om_status om_scope_finish_region(om_ctx *ctx, om_plan *plan, size_t index);
 
 /* The result of an output, copied into the scope's memory where no step made it. */
-om_status om_scope_take_output(
-    om_ctx *ctx, om_scope *scope, om_plan *plan, om_plan_output *output, om_tensor *out_result);
+om_status om_scope_take_output(om_ctx *ctx,
+                               om_plan *plan,
+                               om_plan_output *output,
+                               om_tensor *out_result);
 
 /* Runs a body on scope->bound; the outputs are lent until its next run. */
 om_status om_scope_run(om_ctx *ctx, om_scope *scope, om_tensor *outputs);

@@ -2,7 +2,8 @@
 #include "graph/om_value_copy.h"
 #include "session/om_session.h"
 
-void om_scope_set_places(om_scope *scope, om_plan *plan) {
+void om_scope_set_places(om_plan *plan) {
+  const om_scope *scope = plan->source.scope;
   uint8_t *block = scope->block;
   const om_graph *graph = &scope->graph;
   for (size_t i = 0; i < graph->input_count; ++i) {
@@ -62,7 +63,8 @@ static om_status run_bodies(om_ctx *ctx, const om_scope *scope, om_plan *plan, o
   return om_call_check_declared(ctx, call, plan->source.graph);
 }
 
-om_status om_scope_run_step(om_ctx *ctx, om_scope *scope, om_plan *plan, om_step *step) {
+om_status om_scope_run_step(om_ctx *ctx, om_plan *plan, om_step *step) {
+  const om_scope *scope = plan->source.scope;
   if (step->call.node->op->bodies[0]) return run_bodies(ctx, scope, plan, step);
   if (step->is_dynamic) {
     OM_TRY(settle_dynamic(ctx, plan, step));
@@ -97,7 +99,8 @@ om_status om_scope_begin_region(om_ctx *ctx, om_plan *plan, size_t index) {
   return provider->begin(ctx, plan->provider_plan, index, reads);
 }
 
-om_status om_scope_finish_region(om_ctx *ctx, const om_scope *scope, om_plan *plan, size_t index) {
+om_status om_scope_finish_region(om_ctx *ctx, om_plan *plan, size_t index) {
+  const om_scope *scope = plan->source.scope;
   const om_provider *provider = plan->source.provider;
   const om_plan_region *region = &plan->regions[index];
   void **writes = plan->region_writes[index];
@@ -116,8 +119,10 @@ om_status om_scope_finish_region(om_ctx *ctx, const om_scope *scope, om_plan *pl
 
 /* ---- Outputs ---- */
 
-om_status om_scope_take_output(
-    om_ctx *ctx, om_scope *scope, om_plan *plan, om_plan_output *output, om_tensor *out_result) {
+om_status om_scope_take_output(om_ctx *ctx,
+                               om_plan *plan,
+                               om_plan_output *output,
+                               om_tensor *out_result) {
   const om_tensor *result = &plan->tensors[output->value];
   size_t bytes = om_tensor_need(result);
   *out_result = *result;
@@ -128,7 +133,7 @@ om_status om_scope_take_output(
     om_value_copy(result, output->copy.data, out_result);
     return OM_OK;
   }
-  out_result->data = (uint8_t *)scope->block + output->copy_offset;
+  out_result->data = (uint8_t *)plan->source.scope->block + output->copy_offset;
   if (bytes > 0) memmove(out_result->data, result->data, bytes);
   return OM_OK;
 }
@@ -138,18 +143,18 @@ om_status om_scope_take_output(
 om_status om_scope_run(om_ctx *ctx, om_scope *scope, om_tensor *outputs) {
   om_plan *plan = NULL;
   OM_TRY(om_scope_get_plan(ctx, scope, &plan));
-  om_scope_set_places(scope, plan);
+  om_scope_set_places(plan);
   for (size_t i = 0; i < plan->item_count; ++i) {
     const om_plan_item *item = &plan->items[i];
     if (item->is_region) {
       OM_TRY(om_scope_begin_region(ctx, plan, item->index));
-      OM_TRY(om_scope_finish_region(ctx, scope, plan, item->index));
+      OM_TRY(om_scope_finish_region(ctx, plan, item->index));
     } else {
-      OM_TRY(om_scope_run_step(ctx, scope, plan, &plan->steps[item->index]));
+      OM_TRY(om_scope_run_step(ctx, plan, &plan->steps[item->index]));
     }
   }
   for (size_t i = 0; i < scope->graph.output_count; ++i) {
-    OM_TRY(om_scope_take_output(ctx, scope, plan, &plan->outputs[i], &outputs[i]));
+    OM_TRY(om_scope_take_output(ctx, plan, &plan->outputs[i], &outputs[i]));
   }
   return OM_OK;
 }

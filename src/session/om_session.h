@@ -45,9 +45,10 @@ struct om_session { /* shared: every entry takes the lock */
   om_provider_session *provider_session; /* owned, by way of the provider */
   om_scope scope;                        /* of the model's graph */
 
-  uint64_t clock; /* counts uses of plans, for the least recent */
-  char *strings;  /* owned: the bytes of the last results that are strings */
-  bool *is_bound; /* owned; per graph input */
+  size_t variant_count; /* of all scopes */
+  uint64_t clock;       /* counts uses of plans, for the least recent */
+  char *strings;        /* owned: the bytes of the last results that are strings */
+  bool *is_bound;       /* owned; per graph input */
 
   om_run *first_run; /* not done yet, in the order of their turns; their callers own them */
   om_run *spare_run; /* owned; may be NULL: one that was finished, for the next */

@@ -165,8 +165,12 @@ static om_status change_graph(om_ctx *ctx, om_scope *scope) {
   om_fold_budget budget = OM_FOLD_BUDGET_INIT;
   OM_TRY(om_rewriter_refresh(ctx, rw));
   OM_TRY(om_rewriter_drop_dead(ctx, rw));
-  OM_TRY(check_operators(ctx, &scope->graph));
-  OM_TRY(fold_constants(ctx, scope, &budget));
+  bool is_changed = true;
+  while (is_changed) { /* at most as often as Ifs nest */
+    OM_TRY(check_operators(ctx, &scope->graph));
+    OM_TRY(fold_constants(ctx, scope, &budget));
+    OM_TRY(om_scope_decide_constants(ctx, scope, &is_changed));
+  }
   OM_TRY(om_rewrite_graph(ctx, rw));
   OM_TRY(fold_constants(ctx, scope, &budget));
   return om_rewriter_drop_dead(ctx, rw);
@@ -183,15 +187,17 @@ om_status om_scope_prepare(om_ctx *ctx, om_scope *scope) {
   const om_session *session = scope->session;
   om_graph *graph = &scope->graph;
   if (has_unresolved_nodes(graph)) OM_TRY(om_graph_resolve_ops(ctx, graph));
-  scope->rewriter = (om_rewriter){.graph = graph,
-                                  .mode = session->mode,
-                                  .has_device = session->provider != NULL,
-                                  .left_out = session->left_out};
+  scope->rewriter.graph = graph; /* of a variant: it has the base's notes already */
+  scope->rewriter.mode = session->mode;
+  scope->rewriter.has_device = session->provider != NULL;
+  scope->rewriter.left_out = session->left_out;
 
   uint64_t state = om_flush_subnormals_begin(); /* folded values are as a run would make them */
   om_status st = change_graph(ctx, scope);
   om_flush_subnormals_end(state);
-  scope->source = (om_plan_source){.graph = graph,
+  scope->source = (om_plan_source){.scope = scope,
+                                   .takes_decisions = true,
+                                   .graph = graph,
                                    .mode = session->mode,
                                    .notes = scope->rewriter.notes,
                                    .note_count = scope->rewriter.note_count,

@@ -40,7 +40,8 @@ static om_status require_all(om_ctx *ctx, const om_scope *scope) {
   OM_GO_NEW(report, 1);
   for (size_t i = 0; i < graph->node_count; ++i) {
     const char *reason = scope->refusals[i];
-    if (!reason || is_foldable[i]) continue;
+    if (!reason || is_foldable[i] || graph->nodes[i].op->bodies[0])
+      continue; /* a plan may decide */
     om_report_add(report, &graph->nodes[i], reason);
     om_log_write(ctx,
                  OM_LOG_ERROR,

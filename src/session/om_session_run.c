@@ -142,15 +142,12 @@ static om_status go_on_region(
   }
   turn->is_region_begun = false;
   *out_is_done = true;
-  return om_scope_finish_region(ctx, &session->scope, plan, index);
+  return om_scope_finish_region(ctx, plan, index);
 }
 
 /* ---- Results ---- */
 
-static om_status hand_out(om_ctx *ctx,
-                          om_session *session,
-                          om_plan *plan,
-                          om_named_tensor *output) {
+static om_status hand_out(om_ctx *ctx, om_plan *plan, om_named_tensor *output) {
   om_plan_output *source = find_output(plan, output->name);
   const om_tensor *result = &plan->tensors[source->value];
   size_t bytes = whole_bytes(result);
@@ -159,7 +156,7 @@ static om_status hand_out(om_ctx *ctx,
   if (target && om_dtype_is_nested(result->dtype)) {
     om_value_copy(result, target, &output->tensor);
   } else if (!target) {
-    OM_TRY(om_scope_take_output(ctx, &session->scope, plan, source, &output->tensor));
+    OM_TRY(om_scope_take_output(ctx, plan, source, &output->tensor));
   } else {
     if (target != result->data && bytes > 0) memmove(target, result->data, bytes);
     output->tensor = *result;
@@ -175,7 +172,7 @@ static om_status begin_turn(om_ctx *ctx, om_session *session, om_turn *turn) {
   OM_TRY(om_session_bind_inputs(ctx, session, turn->inputs, turn->input_count, true));
   OM_TRY(om_session_get_plan(ctx, session, &turn->plan));
   OM_TRY(check_outputs(ctx, turn->plan, turn->outputs, turn->output_count));
-  om_scope_set_places(&session->scope, turn->plan);
+  om_scope_set_places(turn->plan);
   set_targets(session, turn->plan, turn->outputs, turn->output_count);
   return OM_OK;
 }
@@ -186,7 +183,7 @@ static om_status go_on(
   for (; turn->item < plan->item_count; ++turn->item) {
     const om_plan_item *item = &plan->items[turn->item];
     if (!item->is_region) {
-      OM_TRY(om_scope_run_step(ctx, &session->scope, plan, &plan->steps[item->index]));
+      OM_TRY(om_scope_run_step(ctx, plan, &plan->steps[item->index]));
       continue;
     }
     OM_TRY(go_on_region(ctx, session, turn, item->index, waits, out_is_done));
@@ -194,7 +191,7 @@ static om_status go_on(
   }
   *out_is_done = true;
   for (size_t i = 0; i < turn->output_count; ++i) {
-    OM_TRY(hand_out(ctx, session, plan, &turn->outputs[i]));
+    OM_TRY(hand_out(ctx, plan, &turn->outputs[i]));
   }
   return om_session_keep_strings(ctx, session, turn->outputs, turn->output_count);
 }

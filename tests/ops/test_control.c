@@ -293,6 +293,72 @@ static void conditions_are_one_element(void **state) {
   om_text_rig_close(&rig);
 }
 
+static const om_node_diagnostics *find_node(const om_diagnostics *d, const char *name) {
+  for (size_t i = 0; i < d->node_count; ++i) {
+    if (strcmp(d->nodes[i].name, name) == 0) return &d->nodes[i];
+  }
+  fail_msg("no node '%s'", name);
+  return NULL;
+}
+
+/* The shapes decide the outer If, its branch's constant the inner one; what is captured and
+ * constant (w) is found again. */
+static const char deciding[] =
+    "(x: f32[n], w: f32[m]) -> y {"
+    "  two = Constant() value_ints=[2];"
+    "  s = Shape(x); g = Equal(s, two); c = Squeeze(g);"
+    "  y = If(c)"
+    "    then_branch={() -> a {"
+    "      o = Constant() value_ints=[1]; h = Greater(two, o); k = Squeeze(h);"
+    "      a = If(k) then_branch={() -> b { b = Add(x, w); }} else_branch={() -> e { e = Sub(x, "
+    "w); }};"
+    "    }}"
+    "    else_branch={() -> d { d = Mul(x, w); }};"
+    "}";
+
+static void shapes_decide(void **state) {
+  static om_text_rig rig;
+  float x[3] = {1, 2, 3}, w[3] = {10, 20, 30};
+  om_named_tensor output = {.name = "y"};
+  const om_diagnostics *diagnostics = NULL;
+  (void)state;
+  om_text_rig_open(&rig, deciding, 17, NULL);
+  for (int i = 0; i < 2; ++i) {
+    om_named_tensor two[] = {floats("x", 2, x), floats("w", 2, w)};
+    om_named_tensor three[] = {floats("x", 3, x), floats("w", 3, w)};
+    run(&rig, two, 2, &output, 1);
+    check_floats(&output.tensor, 1, (int64_t[]){2}, (float[]){11, 22});
+    run(&rig, three, 2, &output, 1);
+    check_floats(&output.tensor, 1, (int64_t[]){3}, (float[]){10, 40, 90});
+    assert_int_equal(om_session_diagnose(rig.session, two, 2, &diagnostics, &rig.error), OM_OK);
+    const om_node_diagnostics *node = find_node(diagnostics, "If_4");
+    assert_int_equal(node->place, OM_PLACE_FOLDED);
+    assert_non_null(strstr(node->reason, "its then_branch stands in its place"));
+    assert_int_equal(find_node(diagnostics, "If_4/If_3/Add_0")->place, OM_PLACE_CPU);
+  }
+  assert_int_equal(om_session_get_statistics(rig.session).plans_built, 2);
+  om_text_rig_close(&rig);
+}
+
+/* With nothing left to decide the whole may have to run on the device. */
+static void decided_branches_are_on_the_device(void **state) {
+  static om_text_rig rig;
+  om_gpu_options gpu = OM_GPU_OPTIONS_INIT;
+  om_session_options options = OM_SESSION_OPTIONS_INIT;
+  float x[2] = {1, 2}, w[2] = {10, 20};
+  om_named_tensor output = {.name = "y"};
+  (void)state;
+  gpu.backend = "null";
+  options.mode = OM_MODE_EXACT;
+  options.provider = om_gpu_provider();
+  options.provider_options = &gpu;
+  options.require_gpu = true;
+  om_text_rig_open(&rig, deciding, 17, &options);
+  om_named_tensor inputs[] = {floats("x", 2, x), floats("w", 2, w)};
+  run(&rig, inputs, 2, &output, 1);
+  om_text_rig_close(&rig);
+}
+
 /* Regions of bodies run on a device too, with the CPU's bits. */
 static void bodies_run_on_a_device(void **state) {
   static om_text_rig rig, cpu;
@@ -335,6 +401,8 @@ int main(void) {
       cmocka_unit_test(failures_name_the_body),
       cmocka_unit_test(wrong_bodies_are_refused),
       cmocka_unit_test(conditions_are_one_element),
+      cmocka_unit_test(shapes_decide),
+      cmocka_unit_test(decided_branches_are_on_the_device),
       cmocka_unit_test(bodies_run_on_a_device),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
