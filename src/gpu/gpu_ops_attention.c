@@ -1,4 +1,4 @@
-/* onemodel.Attention on the device: one pass, whatever the number of keys.
+/* onemodel.Attention on the device, of float32 and float16: one pass, whatever the number of keys.
  *
  * The workgroups take 16, 32 or 64 rows: as many as leave work for the whole device. The exact
  * kernel keeps its scores in scratch memory; where those of all workgroups would be too many,
@@ -23,35 +23,54 @@ typedef struct kernel_choice {
   uint32_t rows;
   uint32_t least_groups;
   uint32_t shader_count;
-  om_shader shaders[4];
+  om_shader shaders[2][4]; /* by whether the elements are float16 */
 } kernel_choice;
 
 static const kernel_choice fast_kernels[] = {
-    {64, 528, 2, {OM_SHADER_ATTENTION_ROWS64_32, OM_SHADER_ATTENTION_ROWS64_64}},
+    {64,
+     528,
+     2,
+     {{OM_SHADER_ATTENTION_ROWS64_32, OM_SHADER_ATTENTION_ROWS64_64},
+      {OM_SHADER_ATTENTION_ROWS64_32_HALF, OM_SHADER_ATTENTION_ROWS64_64_HALF}}},
     {32,
      264,
      3,
-     {OM_SHADER_ATTENTION_ROWS32_32,
-      OM_SHADER_ATTENTION_ROWS32_64,
-      OM_SHADER_ATTENTION_ROWS32_128}},
+     {{OM_SHADER_ATTENTION_ROWS32_32,
+       OM_SHADER_ATTENTION_ROWS32_64,
+       OM_SHADER_ATTENTION_ROWS32_128},
+      {OM_SHADER_ATTENTION_ROWS32_32_HALF,
+       OM_SHADER_ATTENTION_ROWS32_64_HALF,
+       OM_SHADER_ATTENTION_ROWS32_128_HALF}}},
     {16,
      0,
      4,
-     {OM_SHADER_ATTENTION_ROWS16_32,
-      OM_SHADER_ATTENTION_ROWS16_64,
-      OM_SHADER_ATTENTION_ROWS16_128,
-      OM_SHADER_ATTENTION_ROWS16_256}},
+     {{OM_SHADER_ATTENTION_ROWS16_32,
+       OM_SHADER_ATTENTION_ROWS16_64,
+       OM_SHADER_ATTENTION_ROWS16_128,
+       OM_SHADER_ATTENTION_ROWS16_256},
+      {OM_SHADER_ATTENTION_ROWS16_32_HALF,
+       OM_SHADER_ATTENTION_ROWS16_64_HALF,
+       OM_SHADER_ATTENTION_ROWS16_128_HALF,
+       OM_SHADER_ATTENTION_ROWS16_256_HALF}}},
 };
 
 static const kernel_choice exact_kernels[] = {
-    {32, 264, 2, {OM_SHADER_ATTENTION_ROWS32_32_EXACT, OM_SHADER_ATTENTION_ROWS32_64_EXACT}},
+    {32,
+     264,
+     2,
+     {{OM_SHADER_ATTENTION_ROWS32_32_EXACT, OM_SHADER_ATTENTION_ROWS32_64_EXACT},
+      {OM_SHADER_ATTENTION_ROWS32_32_HALF_EXACT, OM_SHADER_ATTENTION_ROWS32_64_HALF_EXACT}}},
     {16,
      0,
      4,
-     {OM_SHADER_ATTENTION_ROWS16_32_EXACT,
-      OM_SHADER_ATTENTION_ROWS16_64_EXACT,
-      OM_SHADER_ATTENTION_ROWS16_128_EXACT,
-      OM_SHADER_ATTENTION_ROWS16_256_EXACT}},
+     {{OM_SHADER_ATTENTION_ROWS16_32_EXACT,
+       OM_SHADER_ATTENTION_ROWS16_64_EXACT,
+       OM_SHADER_ATTENTION_ROWS16_128_EXACT,
+       OM_SHADER_ATTENTION_ROWS16_256_EXACT},
+      {OM_SHADER_ATTENTION_ROWS16_32_HALF_EXACT,
+       OM_SHADER_ATTENTION_ROWS16_64_HALF_EXACT,
+       OM_SHADER_ATTENTION_ROWS16_128_HALF_EXACT,
+       OM_SHADER_ATTENTION_ROWS16_256_HALF_EXACT}}},
 };
 
 static uint64_t pieces(uint64_t count, uint64_t size) {
@@ -76,20 +95,28 @@ typedef struct cut {
   const matrix_kernel *matrix; /* NULL: a portable one */
 } cut;
 
-static const om_shader split_kernels[] = {OM_SHADER_ATTENTION_SPLIT_32,
-                                          OM_SHADER_ATTENTION_SPLIT_64,
-                                          OM_SHADER_ATTENTION_SPLIT_128,
-                                          OM_SHADER_ATTENTION_SPLIT_256};
+static const om_shader split_kernels[2][4] = {{OM_SHADER_ATTENTION_SPLIT_32,
+                                               OM_SHADER_ATTENTION_SPLIT_64,
+                                               OM_SHADER_ATTENTION_SPLIT_128,
+                                               OM_SHADER_ATTENTION_SPLIT_256},
+                                              {OM_SHADER_ATTENTION_SPLIT_32_HALF,
+                                               OM_SHADER_ATTENTION_SPLIT_64_HALF,
+                                               OM_SHADER_ATTENTION_SPLIT_128_HALF,
+                                               OM_SHADER_ATTENTION_SPLIT_256_HALF}};
+
+static bool is_half(const om_gpu_binder *b) {
+  return om_gpu_input(b, OM_ATTENTION_Q)->dtype == OM_DTYPE_F16;
+}
 
 /* A second pass costs about as much as eight tiles of keys; fewer are not worth cutting. */
-static void choose_chunks(const om_attention *a, uint32_t size, cut *c) {
+static void choose_chunks(const om_gpu_binder *b, const om_attention *a, uint32_t size, cut *c) {
   enum { WANTED_GROUPS = 264, LEAST_TILES = 4, WORTH_TILES = 16 };
   const uint64_t tiles = pieces(a->keys, OM_ATTENTION_TILE);
   uint64_t chunks = c->groups > 0 ? WANTED_GROUPS / c->groups : 1;
   if (tiles < WORTH_TILES) return;
   if (chunks > tiles / LEAST_TILES) chunks = tiles / LEAST_TILES;
   if (chunks < 2) return;
-  c->shader = split_kernels[size];
+  c->shader = split_kernels[is_half(b)][size];
   c->chunk_keys = (uint32_t)(pieces(tiles, chunks) * OM_ATTENTION_TILE);
   c->chunk_count = (uint32_t)pieces(a->keys, c->chunk_keys);
   c->groups *= c->chunk_count;
@@ -123,7 +150,7 @@ static bool fits_matrix_hardware(const om_gpu_binder *b, const om_attention *a) 
   const om_hal_features *features = om_gpu_binder_features(b);
   const om_attention_side k = turned(&a->k);
   const om_attention_side *const sides[] = {&a->q, &k, &a->v, &a->y};
-  if (!features->cooperative_matrix || !features->subgroups) return false;
+  if (!features->cooperative_matrix || !features->subgroups || is_half(b)) return false;
   if (om_gpu_binder_limits(b)->subgroup_size != SUBGROUP || a->rows < FEW_ROWS) return false;
   if (a->depth % 4 != 0 || a->width % 4 != 0) return false;
   for (size_t i = 0; i < OM_COUNT_OF(sides); ++i) {
@@ -176,8 +203,8 @@ static cut choose_cut(const om_gpu_binder *b, const om_attention *a, bool is_exa
     c.groups = batch * c.row_blocks * c.col_blocks;
     if (size < choice->shader_count && c.groups >= choice->least_groups) break;
   }
-  c.shader = choice->shaders[size];
-  if (!is_exact) choose_chunks(a, size, &c);
+  c.shader = choice->shaders[is_half(b)][size];
+  if (!is_exact) choose_chunks(b, a, size, &c);
   return c;
 }
 
@@ -311,7 +338,8 @@ static const char *add_merge(om_gpu_binder *b,
       .y_row_stride = (uint32_t)a->y.row_stride,
       .y_col_stride = (uint32_t)a->y.col_stride,
   };
-  om_gpu_dispatch *d = om_gpu_add_dispatch(b, OM_SHADER_ATTENTION_MERGE);
+  om_gpu_dispatch *d = om_gpu_add_dispatch(
+      b, is_half(b) ? OM_SHADER_ATTENTION_MERGE_HALF : OM_SHADER_ATTENTION_MERGE);
   if (!d) return om_gpu_no_memory;
   memcpy(d->params, &params, sizeof params);
   d->params_bytes = sizeof params;
@@ -421,7 +449,7 @@ static const char *bind(om_gpu_binder *b) {
 const om_gpu_op om_gpu_ops_attention[] = {
     {.domain = "onemodel",
      .type = "Attention",
-     .dtypes = OM_DT(OM_DTYPE_F32),
+     .dtypes = OM_DT_REAL,
      .has_exact = true,
      .primitives = OM_PRIMITIVE_ARITHMETIC | OM_PRIMITIVE_DIVIDE | OM_PRIMITIVE_FUNCTIONS,
      .bind = bind},

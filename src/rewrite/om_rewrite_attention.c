@@ -8,7 +8,7 @@
  * caller wants, leaves everything as it is. The result has the same bits, so this is for both
  * modes.
  *
- * The operator is for float32, and for operands of rank 2 and more: where neither the file nor the
+ * The operator is for float32 and float16, and for operands of rank 2 and more: where neither the file nor the
  * nodes around tell so much, nothing is done.
  */
 #include "rewrite/om_rewrite_facts.h"
@@ -224,11 +224,13 @@ static om_status is_last_axis(om_ctx *ctx, const om_rewriter *rw, const match *m
   return OM_OK;
 }
 
-static bool is_float32(const match *m) {
+/* Exact mode leaves operators of float16 apart: each of them rounds. */
+static bool is_float(const om_rewriter *rw, const match *m) {
   const om_value_id values[] = {m->q.value, m->k.value, m->v.value, m->mask};
   for (size_t i = 0; i < OM_COUNT_OF(values); ++i) {
     if (values[i] == OM_NO_VALUE || m->facts[values[i]].dtype == OM_DTYPE_NONE) continue;
-    return m->facts[values[i]].dtype == OM_DTYPE_F32;
+    const om_dtype dtype = m->facts[values[i]].dtype;
+    return dtype == OM_DTYPE_F32 || (dtype == OM_DTYPE_F16 && rw->mode == OM_MODE_FAST);
   }
   return false;
 }
@@ -247,7 +249,7 @@ static om_status find(om_ctx *ctx, const om_rewriter *rw, match *m, bool *out_fi
     const uint32_t rank = operand_rank(m, operands[i]);
     if (rank == OM_RANK_UNKNOWN || rank < 2) return OM_OK;
   }
-  if (!is_float32(m)) return OM_OK;
+  if (!is_float(rw, m)) return OM_OK;
   return is_last_axis(ctx, rw, m, out_fits);
 }
 

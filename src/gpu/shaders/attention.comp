@@ -34,6 +34,25 @@
 //! kernel attention_rows16_256_exact  OM_EXACT=1 PER=1 PIECES=8
 //! kernel attention_rows32_32_exact   OM_EXACT=1 PER=2 PIECES=1
 //! kernel attention_rows32_64_exact   OM_EXACT=1 PER=2 PIECES=2
+//! kernel attention_rows16_32_half         OM_EXACT=0 PER=1 PIECES=1 HALF=1
+//! kernel attention_rows16_64_half         OM_EXACT=0 PER=1 PIECES=2 HALF=1
+//! kernel attention_rows16_128_half        OM_EXACT=0 PER=1 PIECES=4 HALF=1
+//! kernel attention_rows16_256_half        OM_EXACT=0 PER=1 PIECES=8 HALF=1
+//! kernel attention_rows32_32_half         OM_EXACT=0 PER=2 PIECES=1 HALF=1
+//! kernel attention_rows32_64_half         OM_EXACT=0 PER=2 PIECES=2 HALF=1
+//! kernel attention_rows32_128_half        OM_EXACT=0 PER=2 PIECES=4 HALF=1
+//! kernel attention_rows64_32_half         OM_EXACT=0 PER=4 PIECES=1 HALF=1
+//! kernel attention_rows64_64_half         OM_EXACT=0 PER=4 PIECES=2 HALF=1
+//! kernel attention_split_32_half          OM_EXACT=0 PER=1 PIECES=1 SPLIT=1 HALF=1
+//! kernel attention_split_64_half          OM_EXACT=0 PER=1 PIECES=2 SPLIT=1 HALF=1
+//! kernel attention_split_128_half         OM_EXACT=0 PER=1 PIECES=4 SPLIT=1 HALF=1
+//! kernel attention_split_256_half         OM_EXACT=0 PER=1 PIECES=8 SPLIT=1 HALF=1
+//! kernel attention_rows16_32_half_exact   OM_EXACT=1 PER=1 PIECES=1 HALF=1
+//! kernel attention_rows16_64_half_exact   OM_EXACT=1 PER=1 PIECES=2 HALF=1
+//! kernel attention_rows16_128_half_exact  OM_EXACT=1 PER=1 PIECES=4 HALF=1
+//! kernel attention_rows16_256_half_exact  OM_EXACT=1 PER=1 PIECES=8 HALF=1
+//! kernel attention_rows32_32_half_exact   OM_EXACT=1 PER=2 PIECES=1 HALF=1
+//! kernel attention_rows32_64_half_exact   OM_EXACT=1 PER=2 PIECES=2 HALF=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -53,11 +72,18 @@ OM_CONSTANT(4, Q_DEPTH_STRIDE, 1)
 OM_CONSTANT(5, V_COL_STRIDE, 1)
 OM_CONSTANT(6, Y_COL_STRIDE, 1)
 
-layout(set = 0, binding = 0, std430) readonly buffer Q { float q_data[]; };
-layout(set = 0, binding = 1, std430) readonly buffer K { float k_data[]; };
-layout(set = 0, binding = 2, std430) readonly buffer V { float v_data[]; };
-layout(set = 0, binding = 3, std430) readonly buffer Mask { float mask_data[]; };
-layout(set = 0, binding = 4, std430) writeonly buffer Y { float y_data[]; };
+layout(set = 0, binding = 0, std430) readonly buffer Q { ELEMENT q_data[]; };
+layout(set = 0, binding = 1, std430) readonly buffer K { ELEMENT k_data[]; };
+layout(set = 0, binding = 2, std430) readonly buffer V { ELEMENT v_data[]; };
+layout(set = 0, binding = 3, std430) readonly buffer Mask { ELEMENT mask_data[]; };
+#ifdef SPLIT
+#  define RESULT float              // sums, which attention_merge.comp rounds
+#  define STORE_RESULT(value) (value)
+#else
+#  define RESULT ELEMENT
+#  define STORE_RESULT(value) STORE(value)
+#endif
+layout(set = 0, binding = 4, std430) writeonly buffer Y { RESULT y_data[]; };
 #if OM_EXACT
 layout(set = 0, binding = 5, std430) buffer Scores { vec4 score_data[]; };
 #endif
@@ -106,10 +132,10 @@ vec4 fetch_q(place p, uint row, uint k) {
   vec4 value = vec4(0.0);
   if (p.row_begin + row < P.rows && k < P.depth) {
     uint at = p.q_base + (p.row_begin + row) * P.q_row_stride + k * stride;
-    value.x = scaled(q_data[at], kind, P.q_scale);
-    if (k + 1u < P.depth) value.y = scaled(q_data[at + stride], kind, P.q_scale);
-    if (k + 2u < P.depth) value.z = scaled(q_data[at + 2u * stride], kind, P.q_scale);
-    if (k + 3u < P.depth) value.w = scaled(q_data[at + 3u * stride], kind, P.q_scale);
+    value.x = scaled(LOAD(q_data[at]), kind, P.q_scale);
+    if (k + 1u < P.depth) value.y = scaled(LOAD(q_data[at + stride]), kind, P.q_scale);
+    if (k + 2u < P.depth) value.z = scaled(LOAD(q_data[at + 2u * stride]), kind, P.q_scale);
+    if (k + 3u < P.depth) value.w = scaled(LOAD(q_data[at + 3u * stride]), kind, P.q_scale);
   }
   return value;
 }
@@ -129,10 +155,10 @@ vec4 fetch_k(place p, uint key, uint term) {
   vec4 value = vec4(0.0);
   if (term < P.depth && key < P.keys) {
     uint at = p.k_base + term * P.k_depth_stride + key * P.k_key_stride;
-    value.x = scaled(k_data[at], kind, P.k_scale);
-    if (key + 1u < P.keys) value.y = scaled(k_data[at + P.k_key_stride], kind, P.k_scale);
-    if (key + 2u < P.keys) value.z = scaled(k_data[at + 2u * P.k_key_stride], kind, P.k_scale);
-    if (key + 3u < P.keys) value.w = scaled(k_data[at + 3u * P.k_key_stride], kind, P.k_scale);
+    value.x = scaled(LOAD(k_data[at]), kind, P.k_scale);
+    if (key + 1u < P.keys) value.y = scaled(LOAD(k_data[at + P.k_key_stride]), kind, P.k_scale);
+    if (key + 2u < P.keys) value.z = scaled(LOAD(k_data[at + 2u * P.k_key_stride]), kind, P.k_scale);
+    if (key + 3u < P.keys) value.w = scaled(LOAD(k_data[at + 3u * P.k_key_stride]), kind, P.k_scale);
   }
   return value;
 }
@@ -142,10 +168,10 @@ vec4 fetch_v(place p, uint key, uint col) {
   vec4 value = vec4(0.0);
   if (key < P.keys && col < P.width) {
     uint at = p.v_base + key * P.v_key_stride + col * stride;
-    value.x = v_data[at];
-    if (col + 1u < P.width) value.y = v_data[at + stride];
-    if (col + 2u < P.width) value.z = v_data[at + 2u * stride];
-    if (col + 3u < P.width) value.w = v_data[at + 3u * stride];
+    value.x = LOAD(v_data[at]);
+    if (col + 1u < P.width) value.y = LOAD(v_data[at + stride]);
+    if (col + 2u < P.width) value.z = LOAD(v_data[at + 2u * stride]);
+    if (col + 3u < P.width) value.w = LOAD(v_data[at + 3u * stride]);
   }
   return value;
 }
@@ -273,7 +299,8 @@ float finished_score(place p, float product, uint row, uint key) {
   if (key >= P.keys) {
     score = om_float(OM_INFINITY_BITS | OM_SIGN_BIT);
   } else if ((flags & uint(OM_ATTENTION_HAS_MASK)) != 0u && row < P.rows) {
-    score = score + mask_data[p.mask_base + row * P.mask_row_stride + key * P.mask_key_stride];
+    score =
+        score + LOAD(mask_data[p.mask_base + row * P.mask_row_stride + key * P.mask_key_stride]);
   }
   return score;
 }
@@ -311,10 +338,10 @@ void store(place p, uint begin, uint row, vec4 value) {
   uint col = begin + p.lane * 4u;
   if (p.row_begin + row >= P.rows) return;
   uint at = p.y_base + (p.row_begin + row) * P.y_row_stride + col * stride;
-  if (col < P.width) y_data[at] = value.x;
-  if (col + 1u < P.width) y_data[at + stride] = value.y;
-  if (col + 2u < P.width) y_data[at + 2u * stride] = value.z;
-  if (col + 3u < P.width) y_data[at + 3u * stride] = value.w;
+  if (col < P.width) y_data[at] = STORE_RESULT(value.x);
+  if (col + 1u < P.width) y_data[at + stride] = STORE_RESULT(value.y);
+  if (col + 2u < P.width) y_data[at + 2u * stride] = STORE_RESULT(value.z);
+  if (col + 3u < P.width) y_data[at + 3u * stride] = STORE_RESULT(value.w);
 }
 
 // What follows a product with V: its next columns, or (fast) scores, or (exact) the next keys.

@@ -2,7 +2,8 @@
 // chunk left a row's sums of products, then its largest score and its sum of exponentials. One
 // invocation makes one result; chunks are added in order.
 //
-//! kernel attention_merge OM_EXACT=0
+//! kernel attention_merge       OM_EXACT=0
+//! kernel attention_merge_half  OM_EXACT=0 HALF=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/om_shader.glsl"
@@ -11,7 +12,7 @@
 layout(local_size_x = 64) in;
 
 layout(set = 0, binding = 0, std430) readonly buffer Chunks { float chunk_data[]; };
-layout(set = 0, binding = 1, std430) writeonly buffer Y { float y_data[]; };
+layout(set = 0, binding = 1, std430) writeonly buffer Y { ELEMENT y_data[]; };
 
 void main() {
   uint at = om_group_index() * 64u + gl_LocalInvocationID.x;
@@ -35,5 +36,5 @@ void main() {
   result = result / total;
   if (P.zeroes_nan != 0u && !(total > 0.0)) result = 0.0;
   y_data[element / P.batch_1 * P.y_stride_0 + element % P.batch_1 * P.y_stride_1 +
-         row * P.y_row_stride + col * P.y_col_stride] = result;
+         row * P.y_row_stride + col * P.y_col_stride] = STORE(result);
 }
