@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Times the parts of transformer encoders that are no products: attention and normalisations.
 
-    bench/encoder_parts.py [--onemodel PATH ...] [--runs N] [--only PATTERN] [--torch]
+    bench/encoder_parts.py [--onemodel PATH ...] [--runs N] [--only PATTERN] [--half] [--torch]
 
 Makes one model with a node (or the operators of an attention) for each case, gives it seeded
 inputs, and times each dispatch on its own between two timestamps of the device
 (ONEMODEL_GPU_PROFILE), the barrier before it included: the median of N runs, in fast mode without
 and with matrix hardware and in exact mode. The error is the largest difference from float64,
 divided by the largest value. --torch times PyTorch's own functions beside it: CUDA graphs of 50,
-divided by 50. Prints a Markdown table for bench/RESULTS.md. Needs python3-onnx and numpy.
+divided by 50. --half makes the model of float16. Prints a Markdown table for bench/RESULTS.md. Needs python3-onnx and numpy.
 """
 import argparse
 import os
@@ -39,20 +39,20 @@ LINE = re.compile(r"([\d.]+) us +(\S+) .*'(\w+?)(?:\.\w+)?'")
 
 
 def add_attention(parts, name, batch, rows, keys, heads, size, masked):
-    inputs, nodes, constants, outputs, feeds, rng = parts
+    nodes, constants, outputs, feeds, rng, element = parts
     width = heads * size
     for part, length in (("q", rows), ("k", keys), ("v", keys)):
-        feeds[f"{name}_{part}"] = rng.standard_normal((batch, length, width), np.float32)
+        feeds[f"{name}_{part}"] = rng.standard_normal((batch, length, width), np.float32).astype(element)
         nodes.append(helper.make_node("Reshape", [f"{name}_{part}", f"{name}_shape"], [f"{name}_{part}_heads"]))
         perm = [0, 2, 3, 1] if part == "k" else [0, 2, 1, 3]
         nodes.append(helper.make_node("Transpose", [f"{name}_{part}_heads"], [f"{name}_{part}_turned"], perm=perm))
     constants.append(helper.make_tensor(f"{name}_shape", TensorProto.INT64, [4], [batch, -1, heads, size]))
-    constants.append(helper.make_tensor(f"{name}_root", TensorProto.FLOAT, [], [size ** 0.5]))
+    constants.append(onnx.numpy_helper.from_array(np.array(size ** 0.5, element), f"{name}_root"))
     nodes.append(helper.make_node("MatMul", [f"{name}_q_turned", f"{name}_k_turned"], [f"{name}_products"]))
     nodes.append(helper.make_node("Div", [f"{name}_products", f"{name}_root"], [f"{name}_scores"]))
     if masked:
-        mask = np.zeros((batch, 1, 1, keys), np.float32)
-        mask[..., keys * 3 // 4:] = np.finfo(np.float32).min
+        mask = np.zeros((batch, 1, 1, keys), element)
+        mask[..., keys * 3 // 4:] = np.finfo(element).min
         feeds[f"{name}_mask"] = mask
         nodes.append(helper.make_node("Add", [f"{name}_scores", f"{name}_mask"], [f"{name}_masked"]))
     nodes.append(helper.make_node("Softmax", [f"{name}_masked" if masked else f"{name}_scores"],
@@ -63,20 +63,21 @@ def add_attention(parts, name, batch, rows, keys, heads, size, masked):
 
 
 def add_norm(parts, rows, width):
-    inputs, nodes, constants, outputs, feeds, rng = parts
+    nodes, constants, outputs, feeds, rng, element = parts
     name = f"norm_{rows}_{width}"
-    feeds[f"{name}_x"] = rng.standard_normal((rows, width), np.float32) * 3 + 1
+    feeds[f"{name}_x"] = (rng.standard_normal((rows, width), np.float32) * 3 + 1).astype(element)
     for part in ("scale", "bias"):
-        values = rng.standard_normal(width).astype(np.float32)
-        constants.append(helper.make_tensor(f"{name}_{part}", TensorProto.FLOAT, [width], values))
+        values = rng.standard_normal(width).astype(element)
+        constants.append(onnx.numpy_helper.from_array(values, f"{name}_{part}"))
     nodes.append(helper.make_node("LayerNormalization", [f"{name}_x", f"{name}_scale", f"{name}_bias"], [f"{name}_y"],
                                   name, epsilon=1e-5))
     outputs.append((f"{name}_y", [rows, width]))
 
 
-def make_model(folder, only):
-    parts = [], [], [], [], {}, np.random.default_rng(1)
-    inputs, nodes, constants, outputs, feeds, _ = parts
+def make_model(folder, only, element=np.float32):
+    parts = [], [], [], {}, np.random.default_rng(1), element
+    nodes, constants, outputs, feeds, _, _ = parts
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(element))
     cases = []
     for case in ATTENTIONS:
         if re.search(only, case[0]):
@@ -86,8 +87,8 @@ def make_model(folder, only):
         if re.search(only, f"norm_{rows}_{width}"):
             add_norm(parts, rows, width)
             cases.append(f"norm_{rows}_{width}")
-    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, value.shape) for name, value in feeds.items()]
-    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in outputs]
+    inputs = [helper.make_tensor_value_info(name, kind, value.shape) for name, value in feeds.items()]
+    outputs = [helper.make_tensor_value_info(name, kind, shape) for name, shape in outputs]
     graph = helper.make_graph(nodes, "parts", inputs, outputs, constants)
     path = os.path.join(folder, "parts.onnx")
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
@@ -104,7 +105,7 @@ def references(feeds, weights, cases):
     try:
         import torch
         device = "cuda" if torch.cuda.is_available() else "cpu"
-        def wide(x): return torch.from_numpy(np.array(x)).double().to(device)
+        def wide(x): return torch.from_numpy(np.array(x, np.float64)).to(device)
         def softmax(x): return torch.softmax(x, -1)
         def back(x): return x.cpu().numpy()
     except ImportError:
@@ -128,7 +129,7 @@ def references(feeds, weights, cases):
             x = np.float64(feeds[f"{case}_x"])
             centered = x - x.mean(-1, keepdims=True)
             y = centered / np.sqrt((centered ** 2).mean(-1, keepdims=True) + 1e-5)
-            results[case] = y * weights[f"{case}_scale"] + weights[f"{case}_bias"]
+            results[case] = y * np.float64(weights[f"{case}_scale"]) + np.float64(weights[f"{case}_bias"])
     return results
 
 
@@ -203,10 +204,11 @@ def main():
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--only", default="", help="a regular expression for the cases' names")
     parser.add_argument("--modes", nargs="*", default=list(MODES))
+    parser.add_argument("--half", action="store_true")
     parser.add_argument("--torch", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        path, feeds, weights, cases = make_model(folder, options.only)
+        path, feeds, weights, cases = make_model(folder, options.only, np.float16 if options.half else np.float32)
         expected = references(feeds, weights, cases)
         sides = [measure(options.onemodel, path, feeds, expected, mode, options.runs, cases) for mode in options.modes]
         torch = [time_torch(feeds, cases, *how) for how in ((False, False), (True, False), (False, True))] \

@@ -81,7 +81,7 @@ static uint64_t pieces(uint64_t count, uint64_t size) {
  * of a step, and what a workgroup costs, measured on an NVIDIA H200 (2026-11); only the proportions
  * matter. */
 typedef struct matrix_kernel {
-  om_shader shader;
+  om_shader shaders[2]; /* by whether the elements are float16 */
   uint32_t head, rows, step, cost;
 } matrix_kernel;
 
@@ -123,17 +123,42 @@ static void choose_chunks(const om_gpu_binder *b, const om_attention *a, uint32_
 }
 
 static const matrix_kernel matrix_kernels[] = {
-    {OM_SHADER_ATTENTION_MATRIX_16X64_32, 32, 16, 64, 30},
-    {OM_SHADER_ATTENTION_MATRIX_64X32_32, 32, 64, 32, 60},
-    {OM_SHADER_ATTENTION_MATRIX_16X64_64, 64, 16, 64, 30},
-    {OM_SHADER_ATTENTION_MATRIX_48X32_64, 64, 48, 32, 48},
-    {OM_SHADER_ATTENTION_MATRIX_64X32_64, 64, 64, 32, 60},
-    {OM_SHADER_ATTENTION_MATRIX_32X32_128, 128, 32, 32, 60},
+    {{OM_SHADER_ATTENTION_MATRIX_16X64_32, OM_SHADER_ATTENTION_MATRIX_16X64_32_HALF},
+     32,
+     16,
+     64,
+     30},
+    {{OM_SHADER_ATTENTION_MATRIX_64X32_32, OM_SHADER_ATTENTION_MATRIX_64X32_32_HALF},
+     32,
+     64,
+     32,
+     60},
+    {{OM_SHADER_ATTENTION_MATRIX_16X64_64, OM_SHADER_ATTENTION_MATRIX_16X64_64_HALF},
+     64,
+     16,
+     64,
+     30},
+    {{OM_SHADER_ATTENTION_MATRIX_48X32_64, OM_SHADER_ATTENTION_MATRIX_48X32_64_HALF},
+     64,
+     48,
+     32,
+     48},
+    {{OM_SHADER_ATTENTION_MATRIX_64X32_64, OM_SHADER_ATTENTION_MATRIX_64X32_64_HALF},
+     64,
+     64,
+     32,
+     60},
+    {{OM_SHADER_ATTENTION_MATRIX_32X32_128, OM_SHADER_ATTENTION_MATRIX_32X32_128_HALF},
+     128,
+     32,
+     32,
+     60},
 };
 
-static bool is_in_quads(const om_attention_side *side, uint32_t batch_rank) {
-  bool is = side->row_stride % 4 == 0 && side->offset % 4 == 0;
-  for (uint32_t i = 0; i < batch_rank; ++i) is = is && side->batch_strides[i] % 4 == 0;
+/* Rows begin at multiples of `elems`. */
+static bool is_in_pieces(const om_attention_side *side, uint32_t batch_rank, uint32_t elems) {
+  bool is = side->row_stride % elems == 0 && side->offset % elems == 0;
+  for (uint32_t i = 0; i < batch_rank; ++i) is = is && side->batch_strides[i] % elems == 0;
   return is;
 }
 
@@ -146,15 +171,16 @@ static om_attention_side turned(const om_attention_side *side) {
 }
 
 static bool fits_matrix_hardware(const om_gpu_binder *b, const om_attention *a) {
-  enum { SUBGROUP = 32, FEW_ROWS = 8 };
+  enum { SUBGROUP = 32, FEW_ROWS = 8, PIECE_BYTES = 16 };
+  const uint32_t elems = is_half(b) ? PIECE_BYTES / 2 : PIECE_BYTES / 4;
   const om_hal_features *features = om_gpu_binder_features(b);
   const om_attention_side k = turned(&a->k);
   const om_attention_side *const sides[] = {&a->q, &k, &a->v, &a->y};
-  if (!features->cooperative_matrix || !features->subgroups || is_half(b)) return false;
+  if (!features->cooperative_matrix || !features->subgroups) return false;
   if (om_gpu_binder_limits(b)->subgroup_size != SUBGROUP || a->rows < FEW_ROWS) return false;
-  if (a->depth % 4 != 0 || a->width % 4 != 0) return false;
+  if (a->depth % elems != 0 || a->width % elems != 0) return false;
   for (size_t i = 0; i < OM_COUNT_OF(sides); ++i) {
-    if (sides[i]->col_stride != 1 || !is_in_quads(sides[i], a->batch_rank)) return false;
+    if (sides[i]->col_stride != 1 || !is_in_pieces(sides[i], a->batch_rank, elems)) return false;
   }
   return true;
 }
@@ -168,7 +194,7 @@ static bool choose_matrix(const om_gpu_binder *b, const om_attention *a, cut *c)
   if (!fits_matrix_hardware(b, a)) return false;
   for (size_t i = 0; i < OM_COUNT_OF(matrix_kernels); ++i) {
     const matrix_kernel *kernel = &matrix_kernels[i];
-    const om_hal_shader *shader = om_shader_get(kernel->shader);
+    const om_hal_shader *shader = om_shader_get(kernel->shaders[is_half(b)]);
     const uint64_t row_blocks = pieces(a->rows, kernel->rows);
     const uint64_t groups = om_attention_batch(a) * row_blocks;
     const uint64_t cost = pieces(groups, CORES) * kernel->cost;
@@ -177,7 +203,7 @@ static bool choose_matrix(const om_gpu_binder *b, const om_attention *a, cut *c)
     if (shader->shared_bytes > limits->max_shared_bytes) continue;
     if (shader->workgroup_size[0] > limits->max_invocations) continue;
     least = cost;
-    *c = (cut){.shader = kernel->shader,
+    *c = (cut){.shader = kernel->shaders[is_half(b)],
                .rows = kernel->rows,
                .row_blocks = (uint32_t)row_blocks,
                .col_blocks = 1,

@@ -8,8 +8,8 @@
  * caller wants, leaves everything as it is. The result has the same bits, so this is for both
  * modes.
  *
- * The operator is for float32 and float16, and for operands of rank 2 and more: where neither the file nor the
- * nodes around tell so much, nothing is done.
+ * The operator is for float32 and float16, and for operands of rank 2 and more: where neither the
+ * file nor the nodes around tell so much, nothing is done.
  */
 #include "rewrite/om_rewrite_facts.h"
 

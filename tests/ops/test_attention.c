@@ -202,7 +202,8 @@ static const om_op_case cases[] = {
      .graph = "y0 = Attention(x0, x0, x0, x1) heads=3 parts=3 q_perm=0,2,1,3 k_perm=0,2,3,1 "
               "v_perm=0,2,1,3 y_perm=0,2,1,3",
      .scaled_error = 2e-3},
-    {.name = "half_chunks", .inputs = {"f16 1x3x64", "f16 1x64x1500", "f16 1x1500x64", "f16 1x3x1500"}},
+    {.name = "half_chunks",
+     .inputs = {"f16 1x3x64", "f16 1x64x1500", "f16 1x1500x64", "f16 1x3x1500"}},
     {.name = "half_rows_64", .inputs = {"f16 270x65x2", "f16 270x2x3", "f16 270x3x40"}},
     {.name = "half_rows_32_head_128", .inputs = {"f16 270x3x2", "f16 270x2x3", "f16 270x3x100"}},
     {.name = "half_head_300", .inputs = {"f16 2x5x300", "f16 2x300x40", "f16 2x40x300"}},

@@ -12,7 +12,7 @@ typedef struct shape {
 } shape;
 
 /* Q, K and V as projections leave them: the heads behind the positions. */
-static void expect_kernel(om_mode mode, const shape *s, const char *name) {
+static void expect_kernel_of(om_dtype dtype, om_mode mode, const shape *s, const char *name) {
   static const int64_t in_front[] = {0, 2, 1, 3}, turned[] = {0, 2, 3, 1};
   const om_attr attrs[] = {
       {.name = "q_perm", .kind = OM_ATTR_INTS, .count = 4, .ints = in_front},
@@ -32,12 +32,17 @@ static void expect_kernel(om_mode mode, const shape *s, const char *name) {
       rig_input(rig, 4, (int64_t[]){s->batch, s->keys, s->heads, s->size}),
       rig_input(rig, 4, (int64_t[]){s->batch, s->keys, s->heads, s->size}),
   };
+  for (size_t i = 0; i < OM_COUNT_OF(inputs); ++i) rig->values[inputs[i]].tensor.dtype = dtype;
   const uint32_t out = rig_step_of(rig, "onemodel", "Attention", inputs, 3);
   rig_compile(rig, &out, 1);
   const om_gpu_launch *l = rig->plan->regions[0].launches;
   assert_string_equal(om_shader_get(l[0].dispatch->shader)->name, name);
   rig_run(rig, (const void *const[]){values, values, values}, (void *const[]){results});
   rig_close(rig);
+}
+
+static void expect_kernel(om_mode mode, const shape *s, const char *name) {
+  expect_kernel_of(OM_DTYPE_F32, mode, s, name);
 }
 
 static void test_kernels_by_shape(void **state) {
@@ -51,6 +56,15 @@ static void test_kernels_by_shape(void **state) {
   expect_kernel(OM_MODE_FAST, &(shape){1, 512, 512, 8, 128}, "attention_matrix_32x32_128");
 }
 
+static void test_kernels_of_float16(void **state) {
+  const om_mode fast = OM_MODE_FAST;
+  const om_dtype half = OM_DTYPE_F16;
+  (void)state;
+  expect_kernel_of(half, fast, &(shape){1, 128, 128, 12, 32}, "attention_matrix_16x64_32_half");
+  expect_kernel_of(half, fast, &(shape){4, 1500, 1500, 12, 64}, "attention_matrix_64x32_64_half");
+  expect_kernel_of(half, fast, &(shape){1, 64, 64, 12, 44}, "attention_rows16_64_half");
+}
+
 static void test_others_stay_portable(void **state) {
   (void)state;
   expect_kernel(OM_MODE_EXACT, &(shape){1, 128, 128, 12, 32}, "attention_rows16_32_exact");
@@ -62,6 +76,7 @@ static void test_others_stay_portable(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_kernels_by_shape),
+      cmocka_unit_test(test_kernels_of_float16),
       cmocka_unit_test(test_others_stay_portable),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

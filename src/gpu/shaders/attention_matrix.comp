@@ -1,7 +1,8 @@
-// Attention of float32 on matrix hardware: softmax(scale * Q K + mask) V, in one pass; operands
-// whose depth or columns lie side by side, in quads.
+// Attention on matrix hardware: softmax(scale * Q K + mask) V, in one pass; operands whose depth or
+// columns lie side by side, in pieces of 16 bytes.
 //
-// Matrix hardware takes float16 and sums in float32: common/split.glsl. Q is scaled by its largest
+// Matrix hardware takes float16 and sums in float32. Operands of float16 go there as they are, and
+// so do probabilities. Those of float32 are split in two: common/split.glsl. Q is scaled by its largest
 // exponent in the workgroup, K and V by theirs in the step. Probabilities are not divided yet: a
 // score less the row's largest, exponentiated, times 2^POWER_EXPONENT, so that their low parts
 // have bits enough. The largest may lag by SLACK, which saves scaling down what was summed so far.
@@ -17,6 +18,12 @@
 //! kernel attention_matrix_64x32_32    target=vulkan1.3 HEAD=32 WARPS_M=4 WARPS_N=1 KEYS=32
 //! kernel attention_matrix_64x32_64    target=vulkan1.3 HEAD=64 WARPS_M=4 WARPS_N=1 KEYS=32
 //! kernel attention_matrix_32x32_128   target=vulkan1.3 HEAD=128 WARPS_M=2 WARPS_N=2 KEYS=16
+//! kernel attention_matrix_16x64_32_half   target=vulkan1.3 HEAD=32 WARPS_M=1 WARPS_N=4 KEYS=16 HALF=1
+//! kernel attention_matrix_16x64_64_half   target=vulkan1.3 HEAD=64 WARPS_M=1 WARPS_N=4 KEYS=16 HALF=1
+//! kernel attention_matrix_48x32_64_half   target=vulkan1.3 HEAD=64 WARPS_M=3 WARPS_N=1 KEYS=32 HALF=1
+//! kernel attention_matrix_64x32_32_half   target=vulkan1.3 HEAD=32 WARPS_M=4 WARPS_N=1 KEYS=32 HALF=1
+//! kernel attention_matrix_64x32_64_half   target=vulkan1.3 HEAD=64 WARPS_M=4 WARPS_N=1 KEYS=32 HALF=1
+//! kernel attention_matrix_32x32_128_half  target=vulkan1.3 HEAD=128 WARPS_M=2 WARPS_N=2 KEYS=16 HALF=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -47,20 +54,30 @@ OM_CONSTANT(1, Q_OFFSET, 0)
 OM_CONSTANT(2, K_OFFSET, 0)
 OM_CONSTANT(3, V_OFFSET, 0)
 
-layout(set = 0, binding = 0, std430) readonly buffer Q { vec4 q_data[]; };
-layout(set = 0, binding = 1, std430) readonly buffer K { vec4 k_data[]; };
-layout(set = 0, binding = 2, std430) readonly buffer V { vec4 v_data[]; };
-layout(set = 0, binding = 3, std430) readonly buffer Mask { float mask_data[]; };
-layout(set = 0, binding = 4, std430) writeonly buffer Y { vec4 y_data[]; };
+// 16 bytes of an operand, and how many an octet takes; that is as many as it has parts, too.
+#if HALF
+#  define PIECE uvec4
+#  define PARTS 1
+#else
+#  define PIECE vec4
+#  define PARTS 2
+#endif
+#define PIECE_ELEMS uint(8 / PARTS)
+
+layout(set = 0, binding = 0, std430) readonly buffer Q { PIECE q_data[]; };
+layout(set = 0, binding = 1, std430) readonly buffer K { PIECE k_data[]; };
+layout(set = 0, binding = 2, std430) readonly buffer V { PIECE v_data[]; };
+layout(set = 0, binding = 3, std430) readonly buffer Mask { ELEMENT mask_data[]; };
+layout(set = 0, binding = 4, std430) writeonly buffer Y { ELEMENT4 y_data[]; };
 
 // Shared memory counts units of 16 bytes: 8 halves, or 4 floats. A unit more a row puts rows in
-// different banks. First K's highs and lows by keys, then V's, then an area for each subgroup:
-// scores, then probabilities, highs and lows. Q's rows before the first step and results at the end
+// different banks. First K's parts (highs, then lows) by keys, then V's, then an area for each subgroup:
+// scores, then probabilities, in parts too. Q's rows before the first step and results at the end
 // lie in the same place as all that.
 #define OCTETS (HEAD / 8)
 #define STRIDE (OCTETS + 1)
 #define PLANE (STEP * STRIDE)
-#define V_BEGIN (2 * PLANE)
+#define V_BEGIN (PARTS * PLANE)
 #define Q_PLANE (ROWS * STRIDE)
 #define RESULT_STRIDE (HEAD / 4 + 1)
 #define RESULT_UNITS (16 * RESULT_STRIDE)
@@ -69,10 +86,12 @@ layout(set = 0, binding = 4, std430) writeonly buffer Y { vec4 y_data[]; };
 #define POWER_STRIDE (KEYS / 8 + 1)
 #define POWER_PLANE (16 * POWER_STRIDE)
 #define FACTOR_STRIDE 5
-#define WARP_UNITS LARGER_OF(LARGER_OF(16 * SCORE_STRIDE, 2 * POWER_PLANE), 16 * FACTOR_STRIDE)
-#define STEP_UNITS (4 * PLANE + WARPS * WARP_UNITS)
-shared uvec4 tile[LARGER_OF(LARGER_OF(STEP_UNITS, 2 * Q_PLANE), WARPS * RESULT_UNITS)];
+#define WARP_UNITS LARGER_OF(LARGER_OF(16 * SCORE_STRIDE, PARTS * POWER_PLANE), 16 * FACTOR_STRIDE)
+#define STEP_UNITS (2 * PARTS * PLANE + WARPS * WARP_UNITS)
+shared uvec4 tile[LARGER_OF(LARGER_OF(STEP_UNITS, PARTS * Q_PLANE), WARPS * RESULT_UNITS)];
+#if !HALF
 shared uint warp_largest[2 * WARPS];
+#endif
 shared vec2 row_sums[WARPS * 16];  // the largest score, and the sum of powers
 
 // Octets of K, and of V, of an invocation; where they do not come out even, some are fetched twice.
@@ -92,33 +111,84 @@ uint warp;  // of the workgroup
 uint lane;
 uint thread;
 
-// The largest of the workgroup. Nobody reads the last step's data any more when it returns.
-uvec2 group_largest(uvec2 own) {
-  uvec2 largest = uvec2(subgroupMax(own.x), subgroupMax(own.y));
+// Of the pieces that the workgroup holds: what they are scaled by, Q alone or K and V. Nobody reads
+// the last step's data any more when it returns.
+struct scales {
+  uvec2 largest;
+};
+
+#if HALF
+
+scales add_pieces(scales s, PIECE first, PIECE second) {
+  return s;
+}
+
+scales group_scales(scales own) {
+  barrier();
+  return own;
+}
+
+float factor_of(uint largest) {
+  return 1.0;
+}
+
+void put(uint at, uint plane, PIECE pieces[PARTS], uint largest) {
+  tile[at] = pieces[0];
+}
+
+void put_powers(uint at, vec4 a, vec4 b) {
+  tile[at] = uvec4(packHalf2x16(a.xy), packHalf2x16(a.zw), packHalf2x16(b.xy), packHalf2x16(b.zw));
+}
+
+#else
+
+scales add_pieces(scales s, PIECE first, PIECE second) {
+  s.largest.x = split_largest(s.largest.x, first);
+  s.largest.y = split_largest(s.largest.y, second);
+  return s;
+}
+
+scales group_scales(scales own) {
+  scales all;
+  all.largest = uvec2(subgroupMax(own.largest.x), subgroupMax(own.largest.y));
   if (lane == 0u) {
-    warp_largest[2u * warp] = largest.x;
-    warp_largest[2u * warp + 1u] = largest.y;
+    warp_largest[2u * warp] = all.largest.x;
+    warp_largest[2u * warp + 1u] = all.largest.y;
   }
   barrier();
-  largest = uvec2(0u);
+  all.largest = uvec2(0u);
   [[unroll]] for (uint i = 0u; i < uint(WARPS); ++i) {
-    largest = max(largest, uvec2(warp_largest[2u * i], warp_largest[2u * i + 1u]));
+    all.largest = max(all.largest, uvec2(warp_largest[2u * i], warp_largest[2u * i + 1u]));
   }
-  return largest;
+  return all;
+}
+
+float factor_of(uint largest) {
+  return split_factor(largest);
 }
 
 // An octet into shared memory.
-void put(uint at, uint plane, vec4 a, vec4 b, float scale) {
-  split_octet octet = split_eight(a * scale, b * scale);
+void put(uint at, uint plane, PIECE pieces[PARTS], uint largest) {
+  float scale = split_scale(largest);
+  split_octet octet = split_eight(pieces[0] * scale, pieces[1] * scale);
   tile[at] = octet.high;
   tile[at + plane] = octet.low;
 }
 
-// Half of an octet of Q; rows past the end repeat the last.
-vec4 fetch_q(uint base, uint row_begin, uint octet, uint half_index) {
-  uint quad = octet % uint(OCTETS) * 2u + half_index;
+void put_powers(uint at, vec4 a, vec4 b) {
+  split_octet octet = split_eight(a, b);
+  tile[at] = octet.high;
+  tile[at + uint(POWER_PLANE)] = octet.low;
+}
+
+#endif
+
+// A piece of Q; rows past the end repeat the last.
+PIECE fetch_q(uint base, uint row_begin, uint octet, uint part) {
+  uint piece = octet % uint(OCTETS) * uint(PARTS) + part;
   uint row = min(row_begin + octet / uint(OCTETS), P.rows - 1u);
-  return quad < P.depth / 4u ? q_data[base + row * (P.q_row_stride / 4u) + quad] : vec4(0.0);
+  if (piece >= P.depth / PIECE_ELEMS) return PIECE(0);
+  return q_data[base + row * (P.q_row_stride / PIECE_ELEMS) + piece];
 }
 
 void main() {
@@ -131,60 +201,70 @@ void main() {
   uint index_0 = element / P.batch_1;
   uint index_1 = element % P.batch_1;
   uint row_begin = block % P.row_blocks * uint(ROWS);
-  uint q_base = (q_offset + index_0 * P.q_stride_0 + index_1 * P.q_stride_1) / 4u;
-  uint k_base = (k_offset + index_0 * P.k_stride_0 + index_1 * P.k_stride_1) / 4u;
-  uint v_base = (v_offset + index_0 * P.v_stride_0 + index_1 * P.v_stride_1) / 4u;
+  uint q_base = (q_offset + index_0 * P.q_stride_0 + index_1 * P.q_stride_1) / PIECE_ELEMS;
+  uint k_base = (k_offset + index_0 * P.k_stride_0 + index_1 * P.k_stride_1) / PIECE_ELEMS;
+  uint v_base = (v_offset + index_0 * P.v_stride_0 + index_1 * P.v_stride_1) / PIECE_ELEMS;
   uint y_base = (index_0 * P.y_stride_0 + index_1 * P.y_stride_1) / 4u;
-  uint depth_quads = P.depth / 4u;
-  uint width_quads = P.width / 4u;
+  uint depth_pieces = P.depth / PIECE_ELEMS;
+  uint width_pieces = P.width / PIECE_ELEMS;
   warp = gl_SubgroupID;
   lane = gl_SubgroupInvocationID;
   thread = warp * 32u + lane;
   uint warp_row = warp / uint(WARPS_N) * 16u;
   uint warp_key = warp % uint(WARPS_N) * uint(KEYS);
-  uint area = uint(4 * PLANE) + warp * uint(WARP_UNITS);
+  uint area = uint(2 * PARTS * PLANE) + warp * uint(WARP_UNITS);
 
   bool has_mask = (flags & uint(OM_ATTENTION_HAS_MASK)) != 0u;
   bool has_tail = (flags & uint(OM_ATTENTION_HAS_TAIL)) != 0u;
   bool is_narrow = (flags & uint(OM_ATTENTION_IS_NARROW)) != 0u;
 
-  // Keys and quads past the end repeat the last, and are zeroed where that matters.
-  vec4 k_next[2 * FETCHES];
-  vec4 v_next[2 * FETCHES];
+  // Keys and pieces past the end repeat the last, and are zeroed where that matters.
+  PIECE k_next[PARTS * FETCHES];
+  PIECE v_next[PARTS * FETCHES];
 #define FETCH(from)                                                                    \
-  [[unroll]] for (uint i = 0u; i < 2u * uint(FETCHES); ++i) {                          \
-    uint octet = OCTET(i / 2u);                                                        \
-    uint quad = octet % uint(OCTETS) * 2u + i % 2u;                                    \
+  [[unroll]] for (uint i = 0u; i < uint(PARTS * FETCHES); ++i) {                       \
+    uint octet = OCTET(i / uint(PARTS));                                               \
+    uint piece = octet % uint(OCTETS) * uint(PARTS) + i % uint(PARTS);                 \
     uint key = from + octet / uint(OCTETS);                                            \
     if (has_tail) key = min(key, P.keys - 1u);                                         \
-    uint k_quad = is_narrow ? min(quad, depth_quads - 1u) : quad;                      \
-    uint v_quad = is_narrow ? min(quad, width_quads - 1u) : quad;                      \
-    k_next[i] = k_data[k_base + key * (P.k_key_stride / 4u) + k_quad];                 \
-    v_next[i] = v_data[v_base + key * (P.v_key_stride / 4u) + v_quad];                 \
+    uint k_piece = is_narrow ? min(piece, depth_pieces - 1u) : piece;                  \
+    uint v_piece = is_narrow ? min(piece, width_pieces - 1u) : piece;                  \
+    k_next[i] = k_data[k_base + key * (P.k_key_stride / PIECE_ELEMS) + k_piece];       \
+    v_next[i] = v_data[v_base + key * (P.v_key_stride / PIECE_ELEMS) + v_piece];       \
   }
   FETCH(0u)
 
   // Q, into fragments that stay.
-  uvec2 own = uvec2(0u);
+  scales own;
+  own.largest = uvec2(0u);
+  PIECE pieces[PARTS];
+#if !HALF
   for (uint octet = thread; octet < uint(ROWS * OCTETS); octet += uint(THREADS)) {
-    own.x = split_largest(own.x, fetch_q(q_base, row_begin, octet, 0u));
-    own.x = split_largest(own.x, fetch_q(q_base, row_begin, octet, 1u));
+    own = add_pieces(own, fetch_q(q_base, row_begin, octet, 0u), PIECE(0));
+    own = add_pieces(own, fetch_q(q_base, row_begin, octet, 1u), PIECE(0));
   }
-  uvec2 largest = group_largest(own);
-  float q_factor = split_factor(largest.x) * P.scale;
+#endif
+  scales all = group_scales(own);
+  float q_factor = factor_of(all.largest.x) * P.scale;
   for (uint octet = thread; octet < uint(ROWS * OCTETS); octet += uint(THREADS)) {
-    put(octet / uint(OCTETS) * uint(STRIDE) + octet % uint(OCTETS), uint(Q_PLANE),
-        fetch_q(q_base, row_begin, octet, 0u), fetch_q(q_base, row_begin, octet, 1u),
-        split_scale(largest.x));
+    [[unroll]] for (uint i = 0u; i < uint(PARTS); ++i) {
+      pieces[i] = fetch_q(q_base, row_begin, octet, i);
+    }
+    put(octet / uint(OCTETS) * uint(STRIDE) + octet % uint(OCTETS), uint(Q_PLANE), pieces,
+        all.largest.x);
   }
   barrier();
   MATRIX_A q_high[FRAGS_H];
+#if !HALF
   MATRIX_A q_low[FRAGS_H];
+#endif
   [[unroll]] for (uint k = 0u; k < uint(FRAGS_H); ++k) {
     uint at = warp_row * uint(STRIDE) + k * 2u;
     coopMatLoad(q_high[k], tile, at, uint(STRIDE), gl_CooperativeMatrixLayoutRowMajor);
+#if !HALF
     coopMatLoad(q_low[k], tile, at + uint(Q_PLANE), uint(STRIDE),
                 gl_CooperativeMatrixLayoutRowMajor);
+#endif
   }
 
   MATRIX_SUM result[FRAGS_H];
@@ -197,23 +277,23 @@ void main() {
   uint mask_base = index_0 * P.mask_stride_0 + index_1 * P.mask_stride_1 + row * P.mask_row_stride;
 
   for (uint begin = 0u; begin < P.keys; begin += uint(STEP)) {
-    own = uvec2(0u);
-    [[unroll]] for (uint i = 0u; i < 2u * uint(FETCHES); ++i) {
-      uint octet = OCTET(i / 2u);
-      uint quad = octet % uint(OCTETS) * 2u + i % 2u;
-      if (is_narrow && quad >= depth_quads) k_next[i] = vec4(0.0);
-      if (is_narrow && quad >= width_quads) v_next[i] = vec4(0.0);
-      if (has_tail && begin + octet / uint(OCTETS) >= P.keys) v_next[i] = vec4(0.0);
-      own.x = split_largest(own.x, k_next[i]);
-      own.y = split_largest(own.y, v_next[i]);
+    own.largest = uvec2(0u);
+    [[unroll]] for (uint i = 0u; i < uint(PARTS * FETCHES); ++i) {
+      uint octet = OCTET(i / uint(PARTS));
+      uint piece = octet % uint(OCTETS) * uint(PARTS) + i % uint(PARTS);
+      if (is_narrow && piece >= depth_pieces) k_next[i] = PIECE(0);
+      if (is_narrow && piece >= width_pieces) v_next[i] = PIECE(0);
+      if (has_tail && begin + octet / uint(OCTETS) >= P.keys) v_next[i] = PIECE(0);
+      own = add_pieces(own, k_next[i], v_next[i]);
     }
-    largest = group_largest(own);
+    all = group_scales(own);
     [[unroll]] for (uint i = 0u; i < uint(FETCHES); ++i) {
       uint octet = OCTET(i);
       uint at = octet / uint(OCTETS) * uint(STRIDE) + octet % uint(OCTETS);
-      put(at, uint(PLANE), k_next[2u * i], k_next[2u * i + 1u], split_scale(largest.x));
-      put(at + uint(V_BEGIN), uint(PLANE), v_next[2u * i], v_next[2u * i + 1u],
-          split_scale(largest.y));
+      [[unroll]] for (uint k = 0u; k < uint(PARTS); ++k) pieces[k] = k_next[uint(PARTS) * i + k];
+      put(at, uint(PLANE), pieces, all.largest.x);
+      [[unroll]] for (uint k = 0u; k < uint(PARTS); ++k) pieces[k] = v_next[uint(PARTS) * i + k];
+      put(at + uint(V_BEGIN), uint(PLANE), pieces, all.largest.y);
     }
     barrier();
     if (begin + uint(STEP) < P.keys) {
@@ -225,33 +305,39 @@ void main() {
       [[unroll]] for (uint c = 0u; c < 4u; ++c) {
         uint key = begin + lane_key + i * 4u + c;
         bool is_key = !has_tail || key < P.keys;
-        if (has_mask && is_key) mask[i][c] = mask_data[mask_base + key * P.mask_key_stride];
+        if (has_mask && is_key) mask[i][c] = LOAD(mask_data[mask_base + key * P.mask_key_stride]);
         if (!is_key) mask[i][c] = om_float(OM_INFINITY_BITS | OM_SIGN_BIT);
       }
     }
 
     [[unroll]] for (uint n = 0u; n < uint(FRAGS_K); ++n) {
       MATRIX_SUM whole = MATRIX_SUM(0.0);
+#if !HALF
       MATRIX_SUM left = MATRIX_SUM(0.0);
       MATRIX_SUM right = MATRIX_SUM(0.0);
+#endif
       [[unroll]] for (uint k = 0u; k < uint(FRAGS_H); ++k) {
         MATRIX_B k_high;
-        MATRIX_B k_low;
         uint at = (warp_key + n * 16u) * uint(STRIDE) + k * 2u;
         coopMatLoad(k_high, tile, at, uint(STRIDE), gl_CooperativeMatrixLayoutColumnMajor);
+#if !HALF
+        MATRIX_B k_low;
         coopMatLoad(k_low, tile, at + uint(PLANE), uint(STRIDE),
                     gl_CooperativeMatrixLayoutColumnMajor);
         left = coopMatMulAdd(q_low[k], k_high, left);
         right = coopMatMulAdd(q_high[k], k_low, right);
+#endif
         whole = coopMatMulAdd(q_high[k], k_high, whole);
       }
+#if !HALF
       whole = whole + (left + right);
+#endif
       coopMatStore(whole, tile, area + n * 4u, uint(SCORE_STRIDE),
                    gl_CooperativeMatrixLayoutRowMajor);
     }
     subgroupBarrier();
 
-    float k_factor = split_factor(largest.x);
+    float k_factor = factor_of(all.largest.x);
     vec4 powers[LANE_QUADS];
     float highest = best;
     [[unroll]] for (uint i = 0u; i < uint(LANE_QUADS); ++i) {
@@ -282,37 +368,49 @@ void main() {
       sum += (powers[i].x + powers[i].y) + (powers[i].z + powers[i].w);
     }
     [[unroll]] for (uint i = 0u; i < uint(LANE_QUADS / 2); ++i) {
-      split_octet octet = split_eight(powers[2u * i], powers[2u * i + 1u]);
       uint at = area + lane / 2u * uint(POWER_STRIDE) + lane % 2u * uint(LANE_QUADS / 2) + i;
-      tile[at] = octet.high;
-      tile[at + uint(POWER_PLANE)] = octet.low;
+      put_powers(at, powers[2u * i], powers[2u * i + 1u]);
     }
     subgroupBarrier();
 
     MATRIX_A p_high[FRAGS_K];
+#if !HALF
     MATRIX_A p_low[FRAGS_K];
+#endif
     [[unroll]] for (uint k = 0u; k < uint(FRAGS_K); ++k) {
       uint at = area + k * 2u;
       coopMatLoad(p_high[k], tile, at, uint(POWER_STRIDE), gl_CooperativeMatrixLayoutRowMajor);
+#if !HALF
       coopMatLoad(p_low[k], tile, at + uint(POWER_PLANE), uint(POWER_STRIDE),
                   gl_CooperativeMatrixLayoutRowMajor);
+#endif
     }
-    float v_factor = split_factor(largest.y);
+    float v_factor = factor_of(all.largest.y);
     [[unroll]] for (uint n = 0u; n < uint(FRAGS_H); ++n) {
+#if HALF
+      MATRIX_SUM whole = result[n];
+#else
       MATRIX_SUM whole = MATRIX_SUM(0.0);
       MATRIX_SUM parts = MATRIX_SUM(0.0);
+#endif
       [[unroll]] for (uint k = 0u; k < uint(FRAGS_K); ++k) {
         MATRIX_B v_high;
-        MATRIX_B v_low;
         uint at = uint(V_BEGIN) + (warp_key + k * 16u) * uint(STRIDE) + n * 2u;
         coopMatLoad(v_high, tile, at, uint(STRIDE), gl_CooperativeMatrixLayoutRowMajor);
+#if !HALF
+        MATRIX_B v_low;
         coopMatLoad(v_low, tile, at + uint(PLANE), uint(STRIDE),
                     gl_CooperativeMatrixLayoutRowMajor);
         parts = coopMatMulAdd(p_low[k], v_high, parts);
         parts = coopMatMulAdd(p_high[k], v_low, parts);
+#endif
         whole = coopMatMulAdd(p_high[k], v_high, whole);
       }
+#if HALF
+      result[n] = whole;
+#else
       result[n] = result[n] + (whole + parts) * v_factor;
+#endif
     }
   }
 
@@ -325,6 +423,7 @@ void main() {
                  gl_CooperativeMatrixLayoutRowMajor);
   }
   barrier();
+  uint width_quads = P.width / 4u;
   for (uint i = thread; i < uint(ROWS) * width_quads; i += uint(THREADS)) {
     uint r = i / width_quads;
     uint quad = i % width_quads;
@@ -346,7 +445,7 @@ void main() {
     value = value / vec4(total);
     if ((flags & uint(OM_ATTENTION_ZEROES_NAN)) != 0u && !(total > 0.0)) value = vec4(0.0);
     if (row_begin + r < P.rows) {
-      y_data[y_base + (row_begin + r) * (P.y_row_stride / 4u) + quad] = value;
+      y_data[y_base + (row_begin + r) * (P.y_row_stride / 4u) + quad] = STORE4(value);
     }
   }
 }
