@@ -111,28 +111,23 @@ uint warp;  // of the workgroup
 uint lane;
 uint thread;
 
-// Of the pieces that the workgroup holds: what they are scaled by, Q alone or K and V. Nobody reads
-// the last step's data any more when it returns.
+// What the pieces of a step, or of Q, are scaled by: the largest of Q, or of K and of V.
 struct scales {
   uvec2 largest;
+  bool are_numbers;
 };
 
+// FIND_SCALES(add_all) sets `all`; add_all(only_numbers) adds what the invocation holds to `own`.
+// Nobody reads the last step's data any more when it is done.
 #if HALF
 
-scales add_pieces(scales s, PIECE first, PIECE second) {
-  return s;
-}
-
-scales group_scales(scales own) {
-  barrier();
-  return own;
-}
+#  define FIND_SCALES(add_all) barrier();
 
 float factor_of(uint largest) {
   return 1.0;
 }
 
-void put(uint at, uint plane, PIECE pieces[PARTS], uint largest) {
+void put(uint at, uint plane, PIECE pieces[PARTS], uint largest, bool are_numbers) {
   tile[at] = pieces[0];
 }
 
@@ -142,25 +137,36 @@ void put_powers(uint at, vec4 a, vec4 b) {
 
 #else
 
-scales add_pieces(scales s, PIECE first, PIECE second) {
-  s.largest.x = split_largest(s.largest.x, first);
-  s.largest.y = split_largest(s.largest.y, second);
-  return s;
-}
+#  define FIND_SCALES(add_all)                                                        \
+    {                                                                                 \
+      uvec2 own = uvec2(0u);                                                          \
+      add_all(false)                                                                  \
+      all.largest = group_largest(own);                                               \
+      all.are_numbers = max(all.largest.x, all.largest.y) < SPLIT_EXPONENTS;          \
+      if (!all.are_numbers) {                                                         \
+        own = uvec2(0u);                                                              \
+        add_all(true)                                                                 \
+        barrier();                                                                    \
+        all.largest = group_largest(own);                                             \
+      }                                                                               \
+    }
 
-scales group_scales(scales own) {
-  scales all;
-  all.largest = uvec2(subgroupMax(own.largest.x), subgroupMax(own.largest.y));
+uvec2 group_largest(uvec2 own) {
+  uvec2 largest = uvec2(subgroupMax(own.x), subgroupMax(own.y));
   if (lane == 0u) {
-    warp_largest[2u * warp] = all.largest.x;
-    warp_largest[2u * warp + 1u] = all.largest.y;
+    warp_largest[2u * warp] = largest.x;
+    warp_largest[2u * warp + 1u] = largest.y;
   }
   barrier();
-  all.largest = uvec2(0u);
+  largest = uvec2(0u);
   [[unroll]] for (uint i = 0u; i < uint(WARPS); ++i) {
-    all.largest = max(all.largest, uvec2(warp_largest[2u * i], warp_largest[2u * i + 1u]));
+    largest = max(largest, uvec2(warp_largest[2u * i], warp_largest[2u * i + 1u]));
   }
-  return all;
+  return largest;
+}
+
+uint add_piece(uint largest, PIECE piece, bool only_numbers) {
+  return split_largest(largest, only_numbers ? split_numbers(piece, piece) : piece);
 }
 
 float factor_of(uint largest) {
@@ -168,15 +174,15 @@ float factor_of(uint largest) {
 }
 
 // An octet into shared memory.
-void put(uint at, uint plane, PIECE pieces[PARTS], uint largest) {
+void put(uint at, uint plane, PIECE pieces[PARTS], uint largest, bool are_numbers) {
   float scale = split_scale(largest);
-  split_octet octet = split_eight(pieces[0] * scale, pieces[1] * scale);
+  split_octet octet = split_eight(pieces[0] * scale, pieces[1] * scale, are_numbers);
   tile[at] = octet.high;
   tile[at + plane] = octet.low;
 }
 
 void put_powers(uint at, vec4 a, vec4 b) {
-  split_octet octet = split_eight(a, b);
+  split_octet octet = split_eight(a, b, true);
   tile[at] = octet.high;
   tile[at + uint(POWER_PLANE)] = octet.low;
 }
@@ -225,8 +231,7 @@ void main() {
   [[unroll]] for (uint i = 0u; i < uint(PARTS * FETCHES); ++i) {                       \
     uint octet = OCTET(i / uint(PARTS));                                               \
     uint piece = octet % uint(OCTETS) * uint(PARTS) + i % uint(PARTS);                 \
-    uint key = from + octet / uint(OCTETS);                                            \
-    if (has_tail) key = min(key, P.keys - 1u);                                         \
+    uint key = min(from + octet / uint(OCTETS), P.keys - 1u);                          \
     uint k_piece = is_narrow ? min(piece, depth_pieces - 1u) : piece;                  \
     uint v_piece = is_narrow ? min(piece, width_pieces - 1u) : piece;                  \
     k_next[i] = k_data[k_base + key * (P.k_key_stride / PIECE_ELEMS) + k_piece];       \
@@ -235,23 +240,21 @@ void main() {
   FETCH(0u)
 
   // Q, into fragments that stay.
-  scales own;
-  own.largest = uvec2(0u);
   PIECE pieces[PARTS];
-#if !HALF
-  for (uint octet = thread; octet < uint(ROWS * OCTETS); octet += uint(THREADS)) {
-    own = add_pieces(own, fetch_q(q_base, row_begin, octet, 0u), PIECE(0));
-    own = add_pieces(own, fetch_q(q_base, row_begin, octet, 1u), PIECE(0));
+  scales all = scales(uvec2(0u), true);
+#define ADD_Q(only_numbers)                                                                   \
+  for (uint octet = thread; octet < uint(ROWS * OCTETS); octet += uint(THREADS)) {            \
+    own.x = add_piece(own.x, fetch_q(q_base, row_begin, octet, 0u), only_numbers);            \
+    own.x = add_piece(own.x, fetch_q(q_base, row_begin, octet, 1u), only_numbers);            \
   }
-#endif
-  scales all = group_scales(own);
+  FIND_SCALES(ADD_Q)
   float q_factor = factor_of(all.largest.x) * P.scale;
   for (uint octet = thread; octet < uint(ROWS * OCTETS); octet += uint(THREADS)) {
     [[unroll]] for (uint i = 0u; i < uint(PARTS); ++i) {
       pieces[i] = fetch_q(q_base, row_begin, octet, i);
     }
     put(octet / uint(OCTETS) * uint(STRIDE) + octet % uint(OCTETS), uint(Q_PLANE), pieces,
-        all.largest.x);
+        all.largest.x, all.are_numbers);
   }
   barrier();
   MATRIX_A q_high[FRAGS_H];
@@ -277,36 +280,38 @@ void main() {
   uint mask_base = index_0 * P.mask_stride_0 + index_1 * P.mask_stride_1 + row * P.mask_row_stride;
 
   for (uint begin = 0u; begin < P.keys; begin += uint(STEP)) {
-    own.largest = uvec2(0u);
     [[unroll]] for (uint i = 0u; i < uint(PARTS * FETCHES); ++i) {
       uint octet = OCTET(i / uint(PARTS));
       uint piece = octet % uint(OCTETS) * uint(PARTS) + i % uint(PARTS);
       if (is_narrow && piece >= depth_pieces) k_next[i] = PIECE(0);
       if (is_narrow && piece >= width_pieces) v_next[i] = PIECE(0);
       if (has_tail && begin + octet / uint(OCTETS) >= P.keys) v_next[i] = PIECE(0);
-      own = add_pieces(own, k_next[i], v_next[i]);
     }
-    all = group_scales(own);
+#define ADD_K_V(only_numbers)                                                  \
+  [[unroll]] for (uint i = 0u; i < uint(PARTS * FETCHES); ++i) {               \
+    own.x = add_piece(own.x, k_next[i], only_numbers);                         \
+    own.y = add_piece(own.y, v_next[i], only_numbers);                         \
+  }
+    FIND_SCALES(ADD_K_V)
     [[unroll]] for (uint i = 0u; i < uint(FETCHES); ++i) {
       uint octet = OCTET(i);
       uint at = octet / uint(OCTETS) * uint(STRIDE) + octet % uint(OCTETS);
       [[unroll]] for (uint k = 0u; k < uint(PARTS); ++k) pieces[k] = k_next[uint(PARTS) * i + k];
-      put(at, uint(PLANE), pieces, all.largest.x);
+      put(at, uint(PLANE), pieces, all.largest.x, all.are_numbers);
       [[unroll]] for (uint k = 0u; k < uint(PARTS); ++k) pieces[k] = v_next[uint(PARTS) * i + k];
-      put(at + uint(V_BEGIN), uint(PLANE), pieces, all.largest.y);
+      put(at + uint(V_BEGIN), uint(PLANE), pieces, all.largest.y, all.are_numbers);
     }
     barrier();
-    if (begin + uint(STEP) < P.keys) {
-      FETCH(begin + uint(STEP))
-    }
+    FETCH(begin + uint(STEP))
+    // No branches, so that the loads go out together.
     vec4 mask[LANE_QUADS];
     [[unroll]] for (uint i = 0u; i < uint(LANE_QUADS); ++i) {
       mask[i] = vec4(0.0);
       [[unroll]] for (uint c = 0u; c < 4u; ++c) {
         uint key = begin + lane_key + i * 4u + c;
-        bool is_key = !has_tail || key < P.keys;
-        if (has_mask && is_key) mask[i][c] = LOAD(mask_data[mask_base + key * P.mask_key_stride]);
-        if (!is_key) mask[i][c] = om_float(OM_INFINITY_BITS | OM_SIGN_BIT);
+        uint at = mask_base + min(key, P.keys - 1u) * P.mask_key_stride;
+        if (has_mask) mask[i][c] = LOAD(mask_data[at]);
+        if (has_tail && key >= P.keys) mask[i][c] = om_float(OM_INFINITY_BITS | OM_SIGN_BIT);
       }
     }
 
