@@ -246,7 +246,20 @@ static const om_op_case dynamic_cases[] = {
    .reference = function,                            \
    .declined = "no kernel for this operator"}
 
+static const om_op_case contributed_cases[] = {
+    {.name = "u16", .inputs = {"f32 40 range -9 9", "f32 scalar = 0.0002", "u16 scalar = 30000"}},
+    {.name = "i8_axis",
+     .inputs = {"f32 4x5 range -9 9", "f32 4 range 0.1 1", "i8 4"},
+     .attrs = "axis=0"},
+};
+
 static const om_op_suite suites[] = {
+    {.op_type = "QuantizeLinear",
+     .domain = "com.microsoft",
+     .cases = contributed_cases,
+     .case_count = sizeof contributed_cases / sizeof contributed_cases[0],
+     .reference = quantize,
+     .declined = "no kernel for this operator"},
     OM_DECLINED_SUITE("QuantizeLinear", quantize_cases, quantize),
     OM_DECLINED_SUITE("QuantizeLinear", edge_cases, NULL),
     OM_DECLINED_SUITE("DequantizeLinear", dequantize_cases, dequantize),
