@@ -87,10 +87,11 @@ static om_status run_device(
   return om_folder_check(&s->ctx, folder, results, fast_relative, fast_absolute);
 }
 
-/* The model's operators, each once, as a text. */
+/* The model's operators, each once, as a text, and whether they are for float16. */
 static char *operators_of(suite *s, const om_model *model) {
-  char *text = om_pool_text(&s->ctx, &s->pool, "", 0);
   const om_model_info *info = om_model_get_info(model);
+  const bool is_half = info->input_count > 0 && info->inputs[0].dtype == OM_DTYPE_F16;
+  char *text = om_pool_format(&s->ctx, &s->pool, "%s", is_half ? "float16" : "");
   for (size_t i = 0; i < info->node_count && text; ++i) {
     const char *type =
         om_pool_format(&s->ctx, &s->pool, " %s", om_model_get_node(model, i).op_type);
