@@ -30,6 +30,7 @@ typedef struct om_composition { /* what one operator stands for */
 
 /* A file's array; ends with a NULL type. */
 extern const om_composition om_compositions_attention[];
+extern const om_composition om_compositions_decoder[];
 extern const om_composition om_compositions_encoder[];
 
 /* ---- The node that goes ---- */

@@ -3,6 +3,7 @@
 
 static const om_composition *const tables[] = {
     om_compositions_attention,
+    om_compositions_decoder,
     om_compositions_encoder,
 };
 
