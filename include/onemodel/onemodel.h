@@ -402,7 +402,10 @@ typedef struct om_node_diagnostics {
   const char *reason;              /* why it is there; never NULL */
   const char *const *output_names; /* what it makes, if it runs at all: most are names of the model
                                       and may be extra_outputs; "" where an output is absent */
-  size_t output_count;             /* 0: folded */
+  size_t output_count;             /* 0: folded, or in a body */
+  size_t outer;     /* the index of the node in whose body it stands; OM_NO_OUTER: in none */
+  const char *body; /* the attribute that is that body; "" in none. Its nodes are where the body's
+                       last run had them; `region` counts the regions of that body */
 } om_node_diagnostics;
 
 typedef struct om_region_diagnostics {

@@ -13,7 +13,9 @@ static void add_gone(listing *list, const om_node *node, const char *reason) {
                                                      .domain = node->domain,
                                                      .place = OM_PLACE_FOLDED,
                                                      .region = OM_NO_REGION,
-                                                     .reason = reason};
+                                                     .reason = reason,
+                                                     .outer = OM_NO_OUTER,
+                                                     .body = ""};
 }
 
 static om_status name_outputs(om_ctx *ctx,
@@ -44,7 +46,9 @@ static om_status add_step(om_ctx *ctx, om_plan *plan, listing *list, const om_st
                             .is_fused = step->is_fused,
                             .reason = reason,
                             .output_names = names,
-                            .output_count = node->output_count};
+                            .output_count = node->output_count,
+                            .outer = OM_NO_OUTER,
+                            .body = ""};
   return OM_OK;
 }
 
@@ -57,7 +61,9 @@ static om_status list_nodes(om_ctx *ctx, om_plan *plan, listing *list) {
                                                        .domain = note->domain,
                                                        .place = OM_PLACE_FOLDED,
                                                        .region = OM_NO_REGION,
-                                                       .reason = note->reason};
+                                                       .reason = note->reason,
+                                                       .outer = OM_NO_OUTER,
+                                                       .body = ""};
   }
   for (size_t i = 0; i < source->graph->node_count; ++i) {
     const om_node *node = &source->graph->nodes[i];

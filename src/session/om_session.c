@@ -66,6 +66,7 @@ static void destroy(om_ctx *ctx, om_session *session) {
   om_session_delete_run(ctx, session->spare_run);
   om_scope_deinit(ctx, &session->scope);
   if (session->provider_session) session->provider->close(ctx, session->provider_session);
+  om_delete(ctx, session->listed);
   om_delete(ctx, session->strings);
   om_delete(ctx, session->is_bound);
   om_mutex_destroy(ctx, session->mutex);
@@ -249,7 +250,7 @@ om_status om_session_diagnose(om_session *session,
   if (!session) return om_fail_null(error, "The session");
   om_ctx ctx = om_session_enter(session, error);
   om_status st = plan_for(&ctx, session, inputs, input_count, &plan);
-  if (st == OM_OK) *out_diagnostics = &plan->diagnostics;
+  if (st == OM_OK) st = om_session_list_nodes(&ctx, session, plan, out_diagnostics);
   om_session_leave(session);
   return st;
 }

@@ -45,10 +45,12 @@ struct om_session { /* shared: every entry takes the lock */
   om_provider_session *provider_session; /* owned, by way of the provider */
   om_scope scope;                        /* of the model's graph */
 
-  size_t variant_count; /* of all scopes */
-  uint64_t clock;       /* counts uses of plans, for the least recent */
-  char *strings;        /* owned: the bytes of the last results that are strings */
-  bool *is_bound;       /* owned; per graph input */
+  size_t variant_count;        /* of all scopes */
+  uint64_t clock;              /* counts uses of plans, for the least recent */
+  om_diagnostics diagnostics;  /* of the last question, where bodies are */
+  om_node_diagnostics *listed; /* owned: its nodes */
+  char *strings;               /* owned: the bytes of the last results that are strings */
+  bool *is_bound;              /* owned; per graph input */
 
   om_run *first_run; /* not done yet, in the order of their turns; their callers own them */
   om_run *spare_run; /* owned; may be NULL: one that was finished, for the next */
@@ -84,6 +86,12 @@ om_status om_session_bind_inputs(om_ctx *ctx,
 
 /* The plan for the inputs that are bound. */
 om_status om_session_get_plan(om_ctx *ctx, om_session *session, om_plan **out_plan);
+
+/* om_diagnose.c: the plan's diagnostics, with the nodes of bodies. */
+om_status om_session_list_nodes(om_ctx *ctx,
+                                om_session *session,
+                                const om_plan *plan,
+                                const om_diagnostics **out_diagnostics);
 
 /* What a run's caller gave, copied as far as its build knew it and checked. */
 om_status om_session_read_args(om_ctx *ctx, const om_run_args *given, om_run_args *out_args);

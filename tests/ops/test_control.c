@@ -340,6 +340,28 @@ static void shapes_decide(void **state) {
   om_text_rig_close(&rig);
 }
 
+static void nodes_of_bodies_are_listed(void **state) {
+  static om_text_rig rig;
+  float x[2] = {1.0f, 2.0f}, w[2] = {1.0f, 0.0f};
+  int64_t m = 3;
+  om_named_tensor output = {.name = "s"};
+  const om_diagnostics *diagnostics = NULL;
+  (void)state;
+  om_text_rig_open(&rig, doubling, 17, NULL);
+  om_named_tensor inputs[] = {integer("m", &m), floats("x", 2, x), floats("w", 2, w)};
+  assert_int_equal(om_session_diagnose(rig.session, inputs, 3, &diagnostics, &rig.error), OM_OK);
+  const om_node_diagnostics *node = find_node(diagnostics, "Sub_1");
+  assert_non_null(strstr(node->reason, "has not run"));
+  run(&rig, inputs, 3, &output, 1);
+  assert_int_equal(om_session_diagnose(rig.session, inputs, 3, &diagnostics, &rig.error), OM_OK);
+  node = find_node(diagnostics, "Sub_1");
+  assert_string_equal(node->reason, "no provider was given");
+  assert_string_equal(node->body, "body");
+  assert_string_equal(diagnostics->nodes[node->outer].name, "Loop_0");
+  assert_true(diagnostics->nodes[node->outer].outer == OM_NO_OUTER);
+  om_text_rig_close(&rig);
+}
+
 /* With nothing left to decide the whole may have to run on the device. */
 static void decided_branches_are_on_the_device(void **state) {
   static om_text_rig rig;
@@ -402,6 +424,7 @@ int main(void) {
       cmocka_unit_test(wrong_bodies_are_refused),
       cmocka_unit_test(conditions_are_one_element),
       cmocka_unit_test(shapes_decide),
+      cmocka_unit_test(nodes_of_bodies_are_listed),
       cmocka_unit_test(decided_branches_are_on_the_device),
       cmocka_unit_test(bodies_run_on_a_device),
   };

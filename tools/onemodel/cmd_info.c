@@ -9,6 +9,14 @@ typedef struct type_count {
   size_t count;
 } type_count;
 
+static size_t count_in_bodies(const om_model *model, size_t node_count) {
+  size_t count = 0;
+  for (size_t i = 0; i < node_count; ++i) {
+    if (om_model_get_node(model, i).outer != OM_NO_OUTER) ++count;
+  }
+  return count;
+}
+
 static int by_count(const void *a, const void *b) {
   const type_count *x = a, *y = b;
   if (x->count != y->count) return x->count > y->count ? -1 : 1;
@@ -33,18 +41,21 @@ static type_count *histogram(const om_model *model, size_t node_count, size_t *o
   return types;
 }
 
+/* A sequence's or an optional's type is told down to the tensors in it. */
 static void print_values(const char *title, const om_value_info *values, size_t count) {
   char shape[512];
   for (size_t i = 0; i < count; ++i) {
-    printf("%-10s %-24s %-9s %s\n",
-           i ? "" : title,
-           values[i].name,
-           om_dtype_name(values[i].dtype),
-           shape_words(shape, sizeof shape, &values[i]));
+    const om_value_info *type = &values[i];
+    printf("%-10s %-24s ", i ? "" : title, type->name);
+    for (; type->elem; type = type->elem) printf("%s of ", om_dtype_name(type->dtype));
+    printf("%-9s %s\n", om_dtype_name(type->dtype), shape_words(shape, sizeof shape, type));
   }
 }
 
-static void print_table(const om_model_info *info, const type_count *types, size_t type_count_) {
+static void print_table(const om_model_info *info,
+                        const type_count *types,
+                        size_t type_count_,
+                        size_t in_bodies) {
   print_values("inputs", info->inputs, info->input_count);
   print_values("outputs", info->outputs, info->output_count);
   for (size_t i = 0; i < info->opset_count; ++i) {
@@ -54,7 +65,9 @@ static void print_table(const om_model_info *info, const type_count *types, size
            *domain ? domain : "ai.onnx",
            (long long)info->opsets[i].version);
   }
-  printf("%-10s %zu nodes of %zu types\n", "operators", info->node_count, type_count_);
+  printf("%-10s %zu nodes of %zu types", "operators", info->node_count, type_count_);
+  if (in_bodies > 0) printf(", %zu of them in bodies", in_bodies);
+  printf("\n");
   for (size_t i = 0; i < type_count_; ++i) {
     printf("%10s %6zu %s%s%s\n",
            "",
@@ -77,7 +90,11 @@ static void json_values(const char *key, const om_value_info *values, size_t cou
   for (size_t i = 0; i < count; ++i) {
     printf("%s{\"name\": ", i ? ", " : "");
     json_text(stdout, values[i].name);
-    printf(", \"dtype\": \"%s\", \"shape\": ", om_dtype_name(values[i].dtype));
+    printf(", \"dtype\": \"");
+    for (const om_value_info *type = &values[i]; type; type = type->elem) {
+      printf("%s%s", om_dtype_name(type->dtype), type->elem ? " of " : "");
+    }
+    printf("\", \"shape\": ");
     if (!values[i].has_rank) {
       printf("null}");
       continue;
@@ -143,7 +160,7 @@ int command_info(int argc, char **argv) {
   } else if (o.as_json) {
     print_json(info, types, count);
   } else {
-    print_table(info, types, count);
+    print_table(info, types, count, count_in_bodies(model, info->node_count));
   }
   free(types);
   om_model_destroy(model);

@@ -1,5 +1,6 @@
 /* onemodel placement: where each operator runs, and why. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "command.h"
 
@@ -7,17 +8,33 @@ static const char *place_word(om_place place) {
   return place == OM_PLACE_DEVICE ? "device" : place == OM_PLACE_FOLDED ? "folded" : "cpu";
 }
 
+/* "If_3.then_branch/Conv_1": the way through the bodies, as deep as they nest. */
+static void path_of(const om_diagnostics *d, size_t index, char *path, size_t bytes) {
+  const om_node_diagnostics *n = &d->nodes[index];
+  size_t used = 0;
+  path[0] = '\0';
+  if (n->outer != OM_NO_OUTER) {
+    path_of(d, n->outer, path, bytes);
+    used = strlen(path);
+    snprintf(path + used, bytes - used, ".%s/", n->body);
+    used = strlen(path);
+  }
+  snprintf(path + used, bytes - used, "%s", n->name);
+}
+
 static void print_table(const om_diagnostics *d) {
+  char path[1024];
   for (size_t i = 0; i < d->node_count; ++i) {
     const om_node_diagnostics *n = &d->nodes[i];
     char region[16] = "-";
     if (n->region != OM_NO_REGION) snprintf(region, sizeof region, "%d", (int)n->region);
+    path_of(d, i, path, sizeof path);
     printf("%-6s %3s %-6s %-22s %-40s %s\n",
            place_word(n->place),
            region,
            n->is_fused ? "fused" : "",
            n->op_type,
-           n->name,
+           path,
            n->reason);
   }
   for (size_t i = 0; i < d->region_count; ++i) {
@@ -39,11 +56,13 @@ static void print_table(const om_diagnostics *d) {
 }
 
 static void print_json(const om_diagnostics *d) {
+  char path[1024];
   printf("{\"nodes\": [");
   for (size_t i = 0; i < d->node_count; ++i) {
     const om_node_diagnostics *n = &d->nodes[i];
     printf("%s{\"name\": ", i ? ", " : "");
-    json_text(stdout, n->name);
+    path_of(d, i, path, sizeof path);
+    json_text(stdout, path);
     printf(", \"type\": ");
     json_text(stdout, n->op_type);
     printf(", \"place\": \"%s\", \"region\": %d, \"fused\": %s, \"reason\": ",
