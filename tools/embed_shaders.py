@@ -352,6 +352,7 @@ def header_text(variants):
             f"typedef enum om_shader {{\n{names}  OM_SHADER_COUNT\n}} om_shader;\n\n"
             "/* The kernel's code and what it asks of a device. Static. */\n"
             "const om_hal_shader *om_shader_get(om_shader shader);\n\n"
+            "bool om_shader_has_chain(om_shader shader);\n\n"
             "/* Where a chain stands in the code, in words from its beginning. */\n"
             "typedef struct om_shader_chain {\n"
             "  uint32_t operations;      /* the switch over operations */\n"
@@ -441,7 +442,9 @@ def source_text(variants):
         if places:
             items = ", ".join(str(p) for p in places[1])
             parts.append(f"  [OM_SHADER_{v.name.upper()}] = {{{places[0]}, {{{items}}}}},\n")
-    parts.append("};\n\nconst om_shader_chain *om_shader_chain_get(om_shader shader) {\n"
+    parts.append("};\n\nbool om_shader_has_chain(om_shader shader) {\n"
+                 "  return chains[shader].operations != 0;\n}\n\n"
+                 "const om_shader_chain *om_shader_chain_get(om_shader shader) {\n"
                  "  return chains[shader].operations != 0 ? &chains[shader] : NULL;\n}\n\n"
                  f"const uint64_t om_shaders_hash = 0x{hash_of_all(variants)};\n")
     return "".join(parts)
@@ -504,7 +507,8 @@ def write_spirv(folder, variants):
         with open(os.path.join(folder, v.name + ".spv"), "wb") as file:
             words = without_write_only(v.words)
             file.write(struct.pack(f"<{len(words)}I", *words))
-    facts = [dict(v.facts, name=v.name, portable=v.is_portable) for v in variants]
+    facts = [dict(v.facts, name=v.name, portable=v.is_portable,
+                  has_chain=chain_places(v) is not None) for v in variants]
     write_if_changed(os.path.join(folder, "kernels.json"), json.dumps(facts, indent=1))
 
 

@@ -287,6 +287,9 @@ def generate(kernels, modules):
                    f"    .params_bytes = {k['params']}, .workgroup_size = {{{x}, {y}, {z}}},\n"
                    f"    .shared_bytes = {k['shared']}, .constant_count = {k['constants']}}},\n")
     out.append("};\n\nconst om_hal_shader *om_shader_get(om_shader shader) {\n  return &shaders[shader];\n}\n")
+    chains = ", ".join(str(int(k["has_chain"])) for k in kernels)
+    out.append(f"\nstatic const bool chains[] = {{{chains}}}; /* in the order of om_shader */\n\n"
+               "bool om_shader_has_chain(om_shader shader) {\n  return chains[shader];\n}\n")
     digest = hashlib.sha256("".join(out).encode()).hexdigest()[:16]
     out.append(f"\nconst uint64_t om_shaders_hash = 0x{digest};\n")
     return "".join(out), size

@@ -7,7 +7,7 @@ import { basename, extname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 const kinds = {
-  ".html": "text/html", ".mjs": "text/javascript", ".wasm": "application/wasm",
+  ".html": "text/html", ".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm",
   ".png": "image/png", ".jpg": "image/jpeg",
 };
 

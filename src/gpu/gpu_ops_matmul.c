@@ -207,7 +207,7 @@ static om_gpu_dispatch *add_product(om_gpu_binder *b,
   memcpy(d->operands, operands, 3 * sizeof *operands);
   d->operand_count = 3;
   om_gpu_spread_groups(b, params->group_count, d->groups);
-  d->has_chain = om_shader_chain_get(shader) != NULL;
+  d->has_chain = om_shader_has_chain(shader);
   d->chain_value = om_gpu_write(b, 0).index;
   d->chain.inner = d->chain.channels = 1;
   d->flops = 2 * (uint64_t)om_tensor_elems(om_gpu_output(b, 0)) * params->depth;

@@ -1,6 +1,6 @@
 // Runs cases.mjs in Node with Dawn on a Vulkan device, and in headless Chromium with its software adapter; and
 // uses the example's page there, with WebGPU and without.
-// Arguments: the package's folder, the models' folder, node_modules. Prints TAP.
+// Arguments: the package's folder, the models' folder, node_modules, what Vite made of vite/main.js. Prints TAP.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -8,7 +8,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { serve } from "../../examples/web/serve.mjs";
 
-const [packageFolder, modelFolder, nodeModules] = process.argv.slice(2).map((path) => resolve(path));
+const [packageFolder, modelFolder, nodeModules, bundleFolder] = process.argv.slice(2).map((path) => resolve(path));
 const find = createRequire(join(nodeModules, "..", "package.json"));
 const load = (name) => import(pathToFileURL(find.resolve(name)).href);
 const here = fileURLToPath(new URL(".", import.meta.url)), root = join(here, "../.."), examples = join(root, "examples/web");
@@ -37,7 +37,7 @@ async function inNode() {
 }
 
 // Chromium with a software adapter for WebGPU, or without one. Its own defaults would keep that adapter away.
-async function withChromium(hasGpu, work) {
+async function withChromium(hasGpu, folders, work) {
   const { chromium } = (await load("playwright-core")).default;
   const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find(existsSync);
   if (!executablePath) {
@@ -45,9 +45,7 @@ async function withChromium(hasGpu, work) {
     return;
   }
   const profile = mkdtempSync(join(tmpdir(), "onemodel-chromium-"));
-  const server = await serve({
-    "": examples, package: packageFolder, models: modelFolder, tests: here, samples: join(root, "examples/ocr/samples"),
-  });
+  const server = await serve({ models: modelFolder, ...folders });
   const context = await chromium.launchPersistentContext(profile, {
     executablePath, ignoreDefaultArgs: true, timeout: 120000,
     args: ["--headless", "--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -67,7 +65,7 @@ async function withChromium(hasGpu, work) {
 }
 
 async function inChromium() {
-  await withChromium(true, async (tab, address) => {
+  await withChromium(true, { package: packageFolder, tests: here }, async (tab, address) => {
     await tab.exposeFunction("report", (...what) => report("chromium", ...what));
     await tab.goto(`${address}tests/cases.html`);
     await tab.waitForFunction(() => window.isReady, null, { timeout: 60000 });
@@ -99,15 +97,25 @@ async function usePage(tab, address, device) {
 }
 
 async function thePage() {
-  await withChromium(true, async (tab, address) => {
+  const folders = { "": examples, package: packageFolder };
+  await withChromium(true, folders, async (tab, address) => {
     report("page", "finds text on WebGPU", ...(await usePage(tab, address, "It runs on google")));
   });
-  await withChromium(false, async (tab, address) => {
+  await withChromium(false, folders, async (tab, address) => {
     report("page", "finds text without WebGPU and says so", ...(await usePage(tab, address, "on the CPU: ")));
   });
 }
 
-for (const where of [inNode, inChromium, thePage]) {
+async function theBundle() {
+  await withChromium(false, { "": bundleFolder, assets: join(bundleFolder, "assets") }, async (tab, address) => {
+    await tab.goto(address);
+    await tab.waitForFunction(() => document.getElementById("out").textContent, null, { timeout: 60000 });
+    const text = await tab.textContent("#out");
+    report("bundle", "runs a model", text === "2 results, sum 1.000" ? null : `the page says: ${text}`);
+  });
+}
+
+for (const where of [inNode, inChromium, thePage, theBundle]) {
   try {
     await where();
   } catch (error) {
