@@ -220,11 +220,12 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
 /* ---- Entries ---- */
 
 #define OM_IS_VARIADIC(number) ((number) == OM_ELEMENTWISE_Min || (number) == OM_ELEMENTWISE_Max)
-#define OM_TAKES_INT(number)                                             \
-  (((number) >= OM_ELEMENTWISE_Add && (number) <= OM_ELEMENTWISE_Max) || \
-   (number) == OM_ELEMENTWISE_Relu || (number) == OM_ELEMENTWISE_Clip || \
-   (number) == OM_ELEMENTWISE_Neg || (number) == OM_ELEMENTWISE_Abs ||   \
-   (number) == OM_ELEMENTWISE_Sign || (number) == OM_ELEMENTWISE_Shrink)
+#define OM_TAKES_INT(number)                                               \
+  (((number) >= OM_ELEMENTWISE_Add && (number) <= OM_ELEMENTWISE_Max) ||   \
+   (number) == OM_ELEMENTWISE_Relu || (number) == OM_ELEMENTWISE_Clip ||   \
+   (number) == OM_ELEMENTWISE_Neg || (number) == OM_ELEMENTWISE_Abs ||     \
+   (number) == OM_ELEMENTWISE_Sign || (number) == OM_ELEMENTWISE_Shrink || \
+   (number) == OM_ELEMENTWISE_Erf || (number) == OM_ELEMENTWISE_PRelu)
 
 #define OM_ENTRY(number, name_text, function, opset, least, most) \
   {.domain = "",                                                  \

@@ -315,6 +315,27 @@ static const om_op_case unsigned_cases[] = {
     {.name = "i32", .inputs = {"i32 5x7"}},
 };
 
+static const om_op_case prelu_cases[] = {
+    {.name = "i32",
+     .inputs = {"i32 4 = -2 -1 0 3", "i32 1 = 5"},
+     .expected = {"-10 -5 0 3"},
+     .declined = "int32"},
+    {.name = "i64_wraps",
+     .inputs = {"i64 1 = -9223372036854775808", "i64 1 = 2"},
+     .expected = {"0"},
+     .declined = "int64"},
+    {.name = "u32",
+     .inputs = {"u32 3 = 0 1 9", "u32 3 = 5"},
+     .expected = {"0 1 9"},
+     .declined = "uint32"},
+};
+static const om_op_case erf_cases[] = {
+    {.name = "i8",
+     .inputs = {"i8 6 = -128 -6 -5 5 6 127"},
+     .expected = {"-1 -1 0 0 1 1"},
+     .declined = "int8"},
+    {.name = "u64", .inputs = {"u64 3 = 0 5 6"}, .expected = {"0 0 1"}, .declined = "uint64"},
+};
 static const om_op_case shrink_cases[] = {
     {.name = "attributes",
      .inputs = {"f32 7 = -3 -1.5 -1 0 1 1.5 3"},
@@ -375,6 +396,8 @@ static const om_op_suite suites[] = {
     OM_OP_SUITE("Add", type_cases, NULL),
     OM_OP_SUITE("Add", old_cases, NULL),
     OM_OP_SUITE("Shrink", shrink_cases, NULL),
+    OM_OP_SUITE("PRelu", prelu_cases, NULL),
+    OM_OP_SUITE("Erf", erf_cases, NULL),
     OM_OP_SUITE("Neg", unsigned_cases, reference),
     OM_OP_SUITE("Abs", unsigned_cases, reference),
     OM_OP_SUITE("Sign", unsigned_cases, reference),

@@ -233,6 +233,7 @@ static void copy_range(void *arg, size_t begin, size_t end) {
 void om_cast_elems(
     om_dtype from, const void *in, om_dtype to, void *out, size_t count, bool saturates) {
   om_cast_job job = {from, to, in, out, saturates};
+  if (count == 0) return;
   if (from == to) {
     memcpy(out, in, (count * om_dtype_bits(from) + 7) / 8);
   } else {

@@ -38,8 +38,8 @@ void om_elementwise_run(om_ctx *ctx, const om_elementwise_job *job);
  * float16 and bfloat16 have float32's. */
 om_elementwise_fn om_elementwise_kernel(uint8_t number, om_dtype dtype);
 
-/* The same for integers: Add Sub Mul Div Neg Abs Sign Relu Clip Shrink Min Max. Sums and products
- * wrap, quotients truncate; a divisor must not be 0. */
+/* The same for integers: Add Sub Mul Div Neg Abs Sign Relu Clip Shrink Erf PRelu Min Max. Sums and
+ * products wrap, quotients truncate; a divisor must not be 0. */
 om_elementwise_fn om_elementwise_int_kernel(uint8_t number, om_dtype dtype);
 
 /* The number of scalars that the operation has. */

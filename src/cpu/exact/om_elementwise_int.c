@@ -1,5 +1,6 @@
-/* Integer kernels. Sums, differences and products wrap: they are computed in the unsigned type.
- * The lowest value divided by -1 is itself. A divisor of 0 is found before a kernel runs. */
+/* Integer kernels. Erf is cut off: what is above 5 rounds to 1 in double precision. Sums,
+ * differences and products wrap: they are computed in the unsigned type. The lowest value divided
+ * by -1 is itself. A divisor of 0 is found before a kernel runs. */
 #include "cpu/exact/om_elementwise.h"
 
 /* `wide` is unsigned and at least an int, so that narrow products do not overflow either. */
@@ -51,28 +52,31 @@
     }                                                                                            \
   }
 
-#define OM_INT_COMMON(type, suffix, wide)             \
-  OM_INT_BINARY(add, type, suffix, (wide)x + (wide)y) \
-  OM_INT_BINARY(sub, type, suffix, (wide)x - (wide)y) \
-  OM_INT_BINARY(mul, type, suffix, (wide)x *(wide)y)  \
-  OM_INT_BINARY(min, type, suffix, x < y ? x : y)     \
-  OM_INT_BINARY(max, type, suffix, x > y ? x : y)     \
+#define OM_INT_COMMON(type, suffix, wide)                         \
+  OM_INT_BINARY(add, type, suffix, (wide)x + (wide)y)             \
+  OM_INT_BINARY(sub, type, suffix, (wide)x - (wide)y)             \
+  OM_INT_BINARY(mul, type, suffix, (wide)x *(wide)y)              \
+  OM_INT_BINARY(min, type, suffix, x < y ? x : y)                 \
+  OM_INT_BINARY(max, type, suffix, x > y ? x : y)                 \
+  OM_INT_UNARY(erf, type, suffix, (x >= 6) - ((double)x <= -6.0)) \
   OM_INT_CLIP(type, suffix)
 
-#define OM_INT_SIGNED(type, suffix, wide)                                 \
-  OM_INT_COMMON(type, suffix, wide)                                       \
-  OM_INT_BINARY(div, type, suffix, y == -1 ? (type)(0 - (wide)x) : x / y) \
-  OM_INT_UNARY(neg, type, suffix, 0 - (wide)x)                            \
-  OM_INT_UNARY(abs, type, suffix, x < 0 ? (type)(0 - (wide)x) : x)        \
-  OM_INT_UNARY(sign, type, suffix, (x > 0) - (x < 0))                     \
+#define OM_INT_SIGNED(type, suffix, wide)                                   \
+  OM_INT_COMMON(type, suffix, wide)                                         \
+  OM_INT_BINARY(prelu, type, suffix, x < 0 ? (type)((wide)x * (wide)y) : x) \
+  OM_INT_BINARY(div, type, suffix, y == -1 ? (type)(0 - (wide)x) : x / y)   \
+  OM_INT_UNARY(neg, type, suffix, 0 - (wide)x)                              \
+  OM_INT_UNARY(abs, type, suffix, x < 0 ? (type)(0 - (wide)x) : x)          \
+  OM_INT_UNARY(sign, type, suffix, (x > 0) - (x < 0))                       \
   OM_INT_UNARY(relu, type, suffix, x > 0 ? x : 0)
 
-#define OM_INT_UNSIGNED(type, suffix, wide)    \
-  OM_INT_COMMON(type, suffix, wide)            \
-  OM_INT_BINARY(div, type, suffix, x / y)      \
-  OM_INT_UNARY(neg, type, suffix, 0 - (wide)x) \
-  OM_INT_UNARY(abs, type, suffix, x)           \
-  OM_INT_UNARY(sign, type, suffix, x > 0)      \
+#define OM_INT_UNSIGNED(type, suffix, wide)        \
+  OM_INT_COMMON(type, suffix, wide)                \
+  OM_INT_BINARY(prelu, type, suffix, ((void)y, x)) \
+  OM_INT_BINARY(div, type, suffix, x / y)          \
+  OM_INT_UNARY(neg, type, suffix, 0 - (wide)x)     \
+  OM_INT_UNARY(abs, type, suffix, x)               \
+  OM_INT_UNARY(sign, type, suffix, x > 0)          \
   OM_INT_UNARY(relu, type, suffix, x)
 
 OM_INT_SIGNED(int8_t, i8, uint32_t)
@@ -119,6 +123,8 @@ static const struct {
     {OM_ELEMENTWISE_Relu, OM_INT_ROW(relu)},
     {OM_ELEMENTWISE_Clip, OM_INT_ROW(clip)},
     {OM_ELEMENTWISE_Shrink, OM_INT_ROW(shrink)},
+    {OM_ELEMENTWISE_Erf, OM_INT_ROW(erf)},
+    {OM_ELEMENTWISE_PRelu, OM_INT_ROW(prelu)},
 };
 
 om_elementwise_fn om_elementwise_int_kernel(uint8_t number, om_dtype dtype) {
