@@ -13,4 +13,12 @@ double *om_test_run_float64(const om_model *model,
                             const char *output,
                             size_t *out_elems);
 
+/* What float32 itself does to the model: the largest scaled error among some runs in float64 with
+ * each value rounded to float32, so of an executor whose operators lose nothing but that rounding.
+ * Each run has the float32 input `input` changed in its last bits: a new draw of roundings. */
+double om_test_float32_noise(const om_model *model,
+                             const om_named_tensor *input,
+                             const char *output,
+                             uint32_t draws);
+
 #endif

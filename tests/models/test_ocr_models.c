@@ -2,10 +2,17 @@
  * small scaled error, in both modes on the CPU and on a Vulkan device; in exact mode the same bits
  * on any number of threads and on the device; all of a model on the device in one region.
  *
- * The limit is 1e-5 where the results' own uncertainty allows it. The models magnify float32's
- * rounding where they are less sure. Measured against an evaluation of the same graph in float64,
- * on the cases with wider limits: ONNX Runtime 1.21 is 7e-6 to 1.3e-5 off, this library 7e-6 to
- * 2e-5; on the detector's map of the whole sample picture 7.6e-5 and 2.8e-5.
+ * The bar is 1e-5 (scaled error) from the same graph in float64; and 1e-5 from ONNX Runtime where
+ * that is itself within 5e-6 of float64. On three cuts the models magnify float32's rounding so
+ * much that one evaluation lies beyond it, another not: 1.4e-5, 1.2e-5 and 9e-6 in exact mode,
+ * 7e-6, 8.7e-6 and 2e-5 in fast mode on lavapipe, 6.8e-6, 1.3e-5 and 6.7e-6 ONNX Runtime 1.21. No
+ * operator stands out there (onemodel compare --attribute: a convolution adds 1e-7 to 4e-7,
+ * once 1.4e-6 in both modes): a Sigmoid far below zero turns an error of 6e-7 in its logits into
+ * one of 1.4e-5, a Softmax of large scores 1.7e-6 into 1.4e-5. So a result beyond 1e-5 is held
+ * against what float32 does by itself: the graph in float64 with nothing but each value rounded to
+ * float32, the worst of four draws, was 3.6e-6, 6.4e-6 and 4.7e-6 off. A sum rounds more than its
+ * result: in chains of 32 terms of any sign about sqrt(32 / 2) = 4 times as much, and their joining
+ * makes it 4.3 and more. At most 5 times the noise is allowed.
  *
  * scripts/models fetches the models; write_references.py makes the expected results when the test
  * starts. Where either cannot be had the cases are skipped.
@@ -22,28 +29,31 @@
 
 #include "harness/om_test_case.h"
 #include "harness/om_test_compare.h"
-#include "onemodel/gpu.h"
+#include "harness/om_test_float64.h"
+#include "harness/om_test_model.h"
 
 #define DETECTOR   "ch_PP-OCRv4_det_infer.onnx"
 #define RECOGNISER "ch_PP-OCRv4_rec_infer.onnx"
 #define CLASSIFIER "ch_ppocr_mobile_v2.0_cls_infer.onnx"
 
+#define LIMIT 1e-5 /* of scaled errors */
+enum { DRAWS = 4, SUMS = 5 };
+
 typedef struct model_case {
   const char *name; /* of the reference files */
   const char *file;
-  double limit;     /* of the scaled error */
   bool has_classes; /* the last axis is one of classes: the largest must be the same */
 } model_case;
 
 /* The names are those of write_references.py. */
 static const model_case cases[] = {
-    {"detector_64x192", DETECTOR, 4e-5, false},
-    {"detector_160x224", DETECTOR, 4e-5, false},
-    {"recogniser_48x320", RECOGNISER, 1e-5, true},
-    {"recogniser_48x500", RECOGNISER, 4e-5, true},
-    {"recogniser_batch_3", RECOGNISER, 1e-5, true},
-    {"classifier_48x192", CLASSIFIER, 1e-5, true},
-    {"classifier_batch_2", CLASSIFIER, 1e-5, true},
+    {"detector_64x192", DETECTOR, false},
+    {"detector_160x224", DETECTOR, false},
+    {"recogniser_48x320", RECOGNISER, true},
+    {"recogniser_48x500", RECOGNISER, true},
+    {"recogniser_batch_3", RECOGNISER, true},
+    {"classifier_48x192", CLASSIFIER, true},
+    {"classifier_batch_2", CLASSIFIER, true},
 };
 
 static char models_folder[1024]; /* empty: the cases are skipped */
@@ -95,57 +105,26 @@ static int prepare(void **state) {
 
 /* ---- One run ---- */
 
-typedef struct setup {
-  const char *backend; /* NULL: the CPU alone */
-  om_mode mode;
-  uint32_t thread_count;
-} setup;
-
-static void check_placement(om_session *session, const om_named_tensor *input) {
-  const om_diagnostics *diagnostics = NULL;
-  om_error error = {0};
-  assert_int_equal(om_session_diagnose(session, input, 1, &diagnostics, &error), OM_OK);
-  for (size_t i = 0; i < diagnostics->node_count; ++i) {
-    const om_node_diagnostics *node = &diagnostics->nodes[i];
-    if (node->place == OM_PLACE_CPU) fail_msg("%s is on the CPU: %s", node->name, node->reason);
-  }
-  assert_int_equal(diagnostics->region_count, 1);
+static om_model *load_model(const model_case *test_case) {
+  char path[1200];
+  snprintf(path, sizeof path, "%s/%s", models_folder, test_case->file);
+  return om_test_load_model(path);
 }
 
-/* Runs the model as `how` says; the caller frees out_result->data. */
-static void run_model(const model_case *test_case, const setup *how, om_tensor *out_result) {
-  char path[1200];
-  om_error error = {0};
-  om_model *model = NULL;
-  om_session *session = NULL;
-  om_gpu_options gpu = OM_GPU_OPTIONS_INIT;
-  om_session_options options = OM_SESSION_OPTIONS_INIT;
-  snprintf(path, sizeof path, "%s/%s", models_folder, test_case->file);
-  if (om_model_load_file(path, NULL, &model, &error) != OM_OK) fail_msg("%s", error.message);
-  const om_model_info *info = om_model_get_info(model);
-  om_named_tensor input = {.name = info->inputs[0].name};
-  om_named_tensor output = {.name = info->outputs[0].name};
+static om_named_tensor read_input(const model_case *test_case, const om_model *model) {
+  om_named_tensor input = {.name = om_model_get_info(model)->inputs[0].name};
   read_array(test_case->name, "x", &input.tensor);
-  options.mode = how->mode;
-  options.thread_count = how->thread_count;
-  if (how->backend) {
-    gpu.backend = how->backend;
-    gpu.device = getenv("OM_TEST_DEVICE");
-    options.provider = om_gpu_provider();
-    options.provider_options = &gpu;
-    options.require_gpu = true;
-  }
-  const om_run_args args = {sizeof args, &input, 1, &output, 1};
-  if (om_session_create(model, &options, &session, &error) != OM_OK) fail_msg("%s", error.message);
-  if (om_session_run(session, &args, &error) != OM_OK) fail_msg("%s", error.message);
-  *out_result = output.tensor;
-  out_result->data = malloc(output.tensor.data_bytes);
-  assert_non_null(out_result->data);
-  memcpy(out_result->data, output.tensor.data, output.tensor.data_bytes);
-  if (how->backend) check_placement(session, &input);
-  om_session_destroy(session);
+  return input;
+}
+
+/* Runs the model; the caller frees the result's data. */
+static om_tensor run_model(const model_case *test_case, const om_test_executor *executor) {
+  om_model *model = load_model(test_case);
+  om_named_tensor input = read_input(test_case, model);
+  const om_tensor result = om_test_run_model(model, executor, &input, 1);
   om_model_destroy(model);
   free(input.tensor.data);
+  return result;
 }
 
 static size_t largest(const double *values, size_t count) {
@@ -156,91 +135,136 @@ static size_t largest(const double *values, size_t count) {
   return best;
 }
 
-static void check_classes(const om_tensor *tensor, const double *a, const double *b) {
-  const size_t classes = (size_t)tensor->dims[tensor->rank - 1];
-  const size_t count = om_tensor_elems(tensor);
+/* ---- What results are compared with ---- */
+
+typedef struct references {
+  size_t count;
+  double *float64;    /* the same graph in float64 */
+  double *other;      /* ONNX Runtime's */
+  double other_error; /* of `other`, against float64 */
+  double noise;       /* of float32 itself; 0: not measured yet */
+} references;
+
+static double compare(const double *a, const double *b, size_t count) {
+  const om_test_comparison found = om_test_compare(a, b, count);
+  assert_true(found.specials_match);
+  return found.scaled_error;
+}
+
+static double *read_other(const model_case *test_case, size_t count) {
+  om_tensor tensor;
+  double *values = malloc(count * sizeof *values);
+  assert_non_null(values);
+  read_array(test_case->name, "y", &tensor);
+  assert_int_equal(om_tensor_elems(&tensor), count);
+  for (size_t i = 0; i < count; ++i) values[i] = om_tensor_value(&tensor, i);
+  free(tensor.data);
+  return values;
+}
+
+static void make_references(const model_case *test_case, references *r) {
+  om_model *model = load_model(test_case);
+  om_named_tensor input = read_input(test_case, model);
+  const char *output = om_model_get_info(model)->outputs[0].name;
+  r->float64 = om_test_run_float64(model, &input, 1, output, &r->count);
+  r->other = read_other(test_case, r->count);
+  r->other_error = compare(r->other, r->float64, r->count);
+  free(input.tensor.data);
+  om_model_destroy(model);
+}
+
+static double measure_noise(const model_case *test_case) {
+  om_model *model = load_model(test_case);
+  om_named_tensor input = read_input(test_case, model);
+  const char *output = om_model_get_info(model)->outputs[0].name;
+  const double noise = om_test_float32_noise(model, &input, output, DRAWS);
+  free(input.tensor.data);
+  om_model_destroy(model);
+  return noise;
+}
+
+/* The bar of the head. */
+static void check_errors(const model_case *test_case, references *r, double error, double apart) {
+  print_message("# %s: %.2g from float64, %.2g from ONNX Runtime, which is %.2g from float64\n",
+                test_case->name,
+                error,
+                apart,
+                r->other_error);
+  if (r->other_error <= LIMIT / 2 && !(apart <= LIMIT)) {
+    fail_msg("%.3g from ONNX Runtime, which is near float64", apart);
+  }
+  if (error <= LIMIT) return;
+  if (r->noise == 0) r->noise = measure_noise(test_case);
+  print_message("# %s: float32 itself is %.2g from float64\n", test_case->name, r->noise);
+  if (!(error <= SUMS * r->noise)) fail_msg("%.3g from float64", error);
+}
+
+static void check_classes(const double *a, const double *b, size_t count, size_t classes) {
   for (size_t row = 0; row < count; row += classes) {
     assert_int_equal(largest(a + row, classes), largest(b + row, classes));
   }
 }
 
-static void check_error(const model_case *test_case, const om_tensor *result) {
-  om_tensor expected;
-  read_array(test_case->name, "y", &expected);
-  const size_t count = om_tensor_elems(&expected);
-  assert_int_equal(om_tensor_elems(result), count);
-  double *a = malloc(count * sizeof *a), *b = malloc(count * sizeof *b);
-  assert_non_null(a);
-  assert_non_null(b);
-  for (size_t i = 0; i < count; ++i) {
-    a[i] = om_tensor_value(result, i);
-    b[i] = om_tensor_value(&expected, i);
+static void check_result(const model_case *test_case, references *r, const om_tensor *result) {
+  double *ours = malloc(r->count * sizeof *ours);
+  assert_non_null(ours);
+  assert_int_equal(om_tensor_elems(result), r->count);
+  for (size_t i = 0; i < r->count; ++i) ours[i] = om_tensor_value(result, i);
+  if (test_case->has_classes) {
+    check_classes(ours, r->other, r->count, (size_t)result->dims[result->rank - 1]);
   }
-  const om_test_comparison found = om_test_compare(a, b, count);
-  if (test_case->has_classes) check_classes(&expected, a, b);
-  free(a);
-  free(b);
-  free(expected.data);
-  print_message("# %s: scaled error %.3g\n", test_case->name, found.scaled_error);
-  assert_true(found.specials_match);
-  if (!(found.scaled_error <= test_case->limit))
-    fail_msg("the scaled error is %.3g", found.scaled_error);
+  const double error = compare(ours, r->float64, r->count);
+  const double apart = compare(ours, r->other, r->count);
+  free(ours);
+  check_errors(test_case, r, error, apart);
 }
 
-static void check_same(const om_tensor *a, const om_tensor *b) {
-  size_t elem = 0;
-  if (!om_tensor_same(a, b, &elem)) fail_msg("the bits differ from element %zu on", elem);
-}
+/* ---- The tests; *state is a tested_case ---- */
 
-/* ---- The tests; *state is the case ---- */
+typedef struct tested_case {
+  const model_case *test_case;
+  references *references; /* of all tests of the case; made by the first */
+  om_test_executor executor;
+} tested_case;
 
-static void cpu(void **state) {
-  const model_case *test_case = *state;
-  om_tensor one, two;
+static void model_runs(void **state) {
+  const tested_case *t = *state;
+  const om_test_executor one_thread = {NULL, OM_MODE_EXACT, 1};
   if (models_folder[0] == '\0') skip();
-  run_model(test_case, &(setup){NULL, OM_MODE_EXACT, 1}, &one);
-  check_error(test_case, &one);
-  run_model(test_case, &(setup){NULL, OM_MODE_EXACT, 2}, &two);
-  check_same(&one, &two);
-  free(one.data);
-  free(two.data);
-}
-
-static void device_exact(void **state) {
-  const model_case *test_case = *state;
-  om_tensor host, device;
-  if (models_folder[0] == '\0' || !om_test_backend_is_there("vulkan")) skip();
-  run_model(test_case, &(setup){NULL, OM_MODE_EXACT, 0}, &host);
-  run_model(test_case, &(setup){"vulkan", OM_MODE_EXACT, 0}, &device);
-  check_same(&host, &device);
-  check_error(test_case, &device);
-  free(host.data);
-  free(device.data);
-}
-
-static void device_fast(void **state) {
-  const model_case *test_case = *state;
-  om_tensor device;
-  if (models_folder[0] == '\0' || !om_test_backend_is_there("vulkan")) skip();
-  run_model(test_case, &(setup){"vulkan", OM_MODE_FAST, 0}, &device);
-  check_error(test_case, &device);
-  free(device.data);
+  if (t->executor.backend && !om_test_backend_is_there(t->executor.backend)) skip();
+  if (!t->references->float64) make_references(t->test_case, t->references);
+  om_tensor result = run_model(t->test_case, &t->executor);
+  check_result(t->test_case, t->references, &result);
+  if (t->executor.mode == OM_MODE_EXACT) {
+    om_tensor host = run_model(t->test_case, &one_thread);
+    om_test_same_bits(&result, &host);
+    free(host.data);
+  }
+  free(result.data);
 }
 
 int main(void) {
   static const struct {
     const char *name;
-    CMUnitTestFunction test;
-  } kinds[] = {{"cpu", cpu}, {"device_exact", device_exact}, {"device_fast", device_fast}};
-  enum { TEST_COUNT = OM_COUNT_OF(cases) * OM_COUNT_OF(kinds) };
+    om_test_executor executor;
+  } kinds[] = {{"cpu", {NULL, OM_MODE_EXACT, 2}},
+               {"device_exact", {"vulkan", OM_MODE_EXACT, 0}},
+               {"device_fast", {"vulkan", OM_MODE_FAST, 0}}};
+  enum { KINDS = OM_COUNT_OF(kinds), TEST_COUNT = OM_COUNT_OF(cases) * KINDS };
   struct CMUnitTest tests[TEST_COUNT];
+  tested_case tested[TEST_COUNT];
+  references made[OM_COUNT_OF(cases)] = {0};
   char names[TEST_COUNT][64];
   for (size_t i = 0; i < TEST_COUNT; ++i) {
-    model_case *test_case = (model_case *)(uintptr_t)&cases[i / OM_COUNT_OF(kinds)];
-    snprintf(
-        names[i], sizeof names[i], "%s_%s", test_case->name, kinds[i % OM_COUNT_OF(kinds)].name);
-    tests[i] =
-        (struct CMUnitTest){names[i], kinds[i % OM_COUNT_OF(kinds)].test, NULL, NULL, test_case};
+    const model_case *test_case = &cases[i / KINDS];
+    tested[i] = (tested_case){test_case, &made[i / KINDS], kinds[i % KINDS].executor};
+    snprintf(names[i], sizeof names[i], "%s_%s", test_case->name, kinds[i % KINDS].name);
+    tests[i] = (struct CMUnitTest){names[i], model_runs, NULL, NULL, &tested[i]};
   }
-  return cmocka_run_group_tests(tests, prepare, NULL);
+  const int failed = cmocka_run_group_tests(tests, prepare, NULL);
+  for (size_t i = 0; i < OM_COUNT_OF(cases); ++i) {
+    free(made[i].float64);
+    free(made[i].other);
+  }
+  return failed;
 }

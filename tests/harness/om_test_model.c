@@ -1,0 +1,82 @@
+#include "harness/om_test_model.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/om_test_compare.h"
+
+om_model *om_test_load_model(const char *path) {
+  om_error error = {0};
+  om_model *model = NULL;
+  if (om_model_load_file(path, NULL, &model, &error) != OM_OK) fail_msg("%s", error.message);
+  return model;
+}
+
+om_session *om_test_open(const om_model *model, const om_test_executor *executor) {
+  om_error error = {0};
+  om_session *session = NULL;
+  om_gpu_options gpu = OM_GPU_OPTIONS_INIT;
+  om_session_options options = OM_SESSION_OPTIONS_INIT;
+  options.mode = executor->mode;
+  options.thread_count = executor->thread_count;
+  if (executor->backend) {
+    gpu.backend = executor->backend;
+    gpu.device = getenv("OM_TEST_DEVICE");
+    options.provider = om_gpu_provider();
+    options.provider_options = &gpu;
+    options.require_gpu = true;
+  }
+  if (om_session_create(model, &options, &session, &error) != OM_OK) fail_msg("%s", error.message);
+  return session;
+}
+
+static void check_placement(om_session *session, const om_named_tensor *inputs, size_t count) {
+  const om_diagnostics *diagnostics = NULL;
+  om_error error = {0};
+  if (om_session_diagnose(session, inputs, count, &diagnostics, &error) != OM_OK) {
+    fail_msg("%s", error.message);
+  }
+  for (size_t i = 0; i < diagnostics->node_count; ++i) {
+    const om_node_diagnostics *node = &diagnostics->nodes[i];
+    if (node->place == OM_PLACE_CPU) fail_msg("%s is on the CPU: %s", node->name, node->reason);
+  }
+  assert_int_equal(diagnostics->region_count, 1);
+}
+
+om_tensor om_test_run_model(const om_model *model,
+                            const om_test_executor *executor,
+                            const om_named_tensor *inputs,
+                            size_t input_count) {
+  om_error error = {0};
+  om_session *session = om_test_open(model, executor);
+  om_named_tensor output = {.name = om_model_get_info(model)->outputs[0].name};
+  const om_run_args args = {sizeof args, inputs, input_count, &output, 1};
+  if (om_session_run(session, &args, &error) != OM_OK) fail_msg("%s", error.message);
+  om_tensor result = output.tensor;
+  result.data = malloc(result.data_bytes + 1);
+  assert_non_null(result.data);
+  memcpy(result.data, output.tensor.data, result.data_bytes);
+  if (executor->backend) check_placement(session, inputs, input_count);
+  om_session_destroy(session);
+  return result;
+}
+
+void om_test_same_bits(const om_tensor *a, const om_tensor *b) {
+  size_t elem = 0;
+  if (!om_tensor_same(a, b, &elem)) fail_msg("the bits differ from element %zu on", elem);
+}
+
+double om_test_scaled_error(const om_tensor *tensor, const double *expected, size_t count) {
+  assert_int_equal(om_tensor_elems(tensor), count);
+  double *values = malloc(count * sizeof *values + 1);
+  assert_non_null(values);
+  for (size_t i = 0; i < count; ++i) values[i] = om_tensor_value(tensor, i);
+  const om_test_comparison found = om_test_compare(values, expected, count);
+  free(values);
+  assert_true(found.specials_match);
+  return found.scaled_error;
+}

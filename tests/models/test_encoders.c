@@ -1,0 +1,262 @@
+/* Small transformer encoders as exporters write them (write_encoders.py): in both modes all of a
+ * model is one region on the device, exact mode has the CPU's bits, and every executor is within
+ * 2e-6 of the same graph in float64. Batches of 1 and more, lengths that change from run to run,
+ * masks that hide the ends. At last many threads, with sessions that do something else beside
+ * them: the bits stay.
+ *
+ * Without python3-onnx the models cannot be written, and the cases are skipped.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "harness/om_test_case.h"
+#include "harness/om_test_float64.h"
+#include "harness/om_test_model.h"
+
+enum { WORDS = 200, BANDS = 16, LAYERS = 2, MAX_INPUTS = 3 };
+
+/* The largest error of 25 runs on one lavapipe was 4e-7. */
+#define LIMIT 2e-6
+
+static const char folder[] = OM_BINARY_DIR "/encoders";
+static const char *const names[] = {"bert_old", "bert_new", "bert_causal", "minilm", "speech"};
+static bool are_there;
+
+static int prepare(void **state) {
+  (void)state;
+  const int code = system("python3 " OM_SOURCE_DIR "/tests/models/write_encoders.py " OM_BINARY_DIR
+                          "/encoders >" OM_BINARY_DIR "/encoders.log 2>&1");
+  are_there = code == 0;
+  return code == 0 || (WIFEXITED(code) && WEXITSTATUS(code) == 77) ? 0 : 1;
+}
+
+static om_model *load(const char *name) {
+  char path[1024];
+  snprintf(path, sizeof path, "%s/%s.onnx", folder, name);
+  return om_test_load_model(path);
+}
+
+/* ---- Inputs ---- */
+
+typedef struct shape {
+  int64_t batch, length;
+} shape;
+
+static const shape shapes[] = {{1, 13}, {8, 21}, {1, 40}, {2, 1}, {8, 13}};
+
+typedef struct inputs {
+  om_named_tensor items[MAX_INPUTS];
+  size_t count;
+} inputs;
+
+static uint32_t next(uint32_t *state) {
+  *state = *state * 1664525u + 1013904223u;
+  return *state >> 8;
+}
+
+static void add(inputs *in, const char *name, om_dtype dtype, uint32_t rank, const int64_t *dims) {
+  om_named_tensor *item = &in->items[in->count++];
+  *item = (om_named_tensor){name, om_tensor_of(dtype, rank, dims, NULL)};
+  item->tensor.data = malloc(item->tensor.data_bytes);
+  assert_non_null(item->tensor.data);
+}
+
+static void make_tokens(inputs *in, const shape *s, uint32_t *state) {
+  const int64_t dims[] = {s->batch, s->length};
+  add(in, "input_ids", OM_DTYPE_I64, 2, dims);
+  add(in, "attention_mask", OM_DTYPE_I64, 2, dims);
+  add(in, "token_type_ids", OM_DTYPE_I64, 2, dims);
+  for (int64_t i = 0; i < s->batch * s->length; ++i) {
+    const int64_t item = i / s->length, at = i % s->length;
+    ((int64_t *)in->items[0].tensor.data)[i] = next(state) % WORDS;
+    /* Each item of the batch is a little shorter; one token always stays. */
+    ((int64_t *)in->items[1].tensor.data)[i] = at == 0 || at < s->length - 2 * item;
+    ((int64_t *)in->items[2].tensor.data)[i] = at > s->length / 2;
+  }
+}
+
+static void make_frames(inputs *in, const shape *s, uint32_t *state) {
+  const int64_t dims[] = {s->batch, BANDS, s->length * 2 - 1};
+  add(in, "mel", OM_DTYPE_F32, 3, dims);
+  for (size_t i = 0; i < om_tensor_elems(&in->items[0].tensor); ++i) {
+    ((float *)in->items[0].tensor.data)[i] = (float)next(state) / 8388608.0f - 1.0f;
+  }
+}
+
+static void make_inputs(const char *name, const shape *s, inputs *in) {
+  uint32_t state = (uint32_t)(s->batch * 100 + s->length);
+  in->count = 0;
+  if (strcmp(name, "speech") == 0) {
+    make_frames(in, s, &state);
+  } else {
+    make_tokens(in, s, &state);
+  }
+}
+
+static void free_inputs(inputs *in) {
+  for (size_t i = 0; i < in->count; ++i) free(in->items[i].tensor.data);
+}
+
+/* ---- One after the other; *state is the model's name ---- */
+
+static void check_error(const char *what,
+                        const om_tensor *tensor,
+                        const double *expected,
+                        size_t count) {
+  const double error = om_test_scaled_error(tensor, expected, count);
+  print_message("# %s: %.2g from float64\n", what, error);
+  if (!(error <= LIMIT)) fail_msg("the scaled error is %.3g", error);
+}
+
+/* Each layer's attention is found and becomes one step; no device is needed to see that. */
+static void check_fusion(const om_model *model, const inputs *in) {
+  for (int mode = OM_MODE_FAST; mode <= OM_MODE_EXACT; ++mode) {
+    om_error error = {0};
+    const om_diagnostics *found = NULL;
+    size_t attentions = 0;
+    om_session *session = om_test_open(model, &(om_test_executor){"null", (om_mode)mode, 1});
+    if (om_session_diagnose(session, in->items, in->count, &found, &error) != OM_OK) {
+      fail_msg("%s", error.message);
+    }
+    for (size_t i = 0; i < found->node_count; ++i) {
+      if (found->nodes[i].place != OM_PLACE_DEVICE) continue;
+      attentions += strcmp(found->nodes[i].op_type, "Attention") == 0;
+    }
+    assert_int_equal(attentions, LAYERS);
+    assert_int_equal(found->region_count, 1);
+    assert_int_equal(found->nodes_on_cpu, 0);
+    om_session_destroy(session);
+  }
+}
+
+static void check_with(const om_model *model, const char *name, const shape *s) {
+  inputs in;
+  size_t count = 0;
+  make_inputs(name, s, &in);
+  check_fusion(model, &in);
+  double *expected = om_test_run_float64(model, in.items, in.count, "last_hidden_state", &count);
+  om_tensor one =
+      om_test_run_model(model, &(om_test_executor){NULL, OM_MODE_EXACT, 1}, in.items, in.count);
+  om_tensor many =
+      om_test_run_model(model, &(om_test_executor){NULL, OM_MODE_EXACT, 8}, in.items, in.count);
+  om_test_same_bits(&many, &one);
+  check_error("CPU exact", &one, expected, count);
+  if (om_test_backend_is_there("vulkan")) {
+    om_tensor exact = om_test_run_model(
+        model, &(om_test_executor){"vulkan", OM_MODE_EXACT, 0}, in.items, in.count);
+    om_tensor fast = om_test_run_model(
+        model, &(om_test_executor){"vulkan", OM_MODE_FAST, 0}, in.items, in.count);
+    om_test_same_bits(&exact, &one);
+    check_error("device fast", &fast, expected, count);
+    free(exact.data);
+    free(fast.data);
+  }
+  free(one.data);
+  free(many.data);
+  free(expected);
+  free_inputs(&in);
+}
+
+static void encoder(void **state) {
+  const char *name = *state;
+  if (!are_there) skip();
+  om_model *model = load(name);
+  for (size_t i = 0; i < OM_COUNT_OF(shapes); ++i) check_with(model, name, &shapes[i]);
+  om_model_destroy(model);
+}
+
+/* ---- All at once ---- */
+
+enum { THREADS = 8, RUNS = 100, WATCHED = OM_COUNT_OF(shapes) };
+
+typedef struct worker {
+  om_session *session;       /* shared with other workers, or its own */
+  const inputs *in;          /* by shape */
+  const om_tensor *expected; /* by shape; NULL: only keeps the machine busy */
+  uint32_t number, runs;
+  char problem[OM_MAX_MESSAGE + 32]; /* "": none; asserts belong to the main thread */
+} worker;
+
+static bool has_bits(const om_tensor *a, const om_tensor *b) {
+  return a->data_bytes == b->data_bytes && memcmp(a->data, b->data, a->data_bytes) == 0;
+}
+
+static void *work(void *argument) {
+  worker *w = argument;
+  om_error error = {0};
+  for (uint32_t i = 0; i < w->runs && !w->problem[0]; ++i) {
+    const size_t which = (w->number + i) % WATCHED;
+    const om_tensor *expected = w->expected ? &w->expected[which] : NULL;
+    const size_t bytes = om_tensor_elems(&w->in[which].items[0].tensor) * 128 * sizeof(float);
+    om_named_tensor y = {"last_hidden_state", {.data = malloc(bytes), .data_bytes = bytes}};
+    const om_run_args args = {sizeof args, w->in[which].items, w->in[which].count, &y, 1};
+    if (!y.tensor.data || om_session_run(w->session, &args, &error) != OM_OK) {
+      snprintf(w->problem, sizeof w->problem, "run %u: %s", i, error.message);
+    } else if (expected) {
+      y.tensor.data_bytes = expected->data_bytes;
+      if (!has_bits(&y.tensor, expected)) {
+        snprintf(w->problem, sizeof w->problem, "run %u has other bits", i);
+      }
+    }
+    free(y.tensor.data);
+  }
+  return NULL;
+}
+
+/* Half of the threads share one exact session on the device, or on the CPU where there is none;
+ * two an exact one on the CPU; two are busy with a fast one. */
+static void bits_stay_beside_other_sessions(void **state) {
+  inputs in[WATCHED];
+  om_tensor expected[WATCHED];
+  om_session *sessions[3];
+  worker workers[THREADS] = {0};
+  pthread_t threads[THREADS];
+  (void)state;
+  if (!are_there) skip();
+  const char *device = om_test_backend_is_there("vulkan") ? "vulkan" : NULL;
+  om_model *model = load("bert_new");
+  const om_test_executor executors[3] = {
+      {device, OM_MODE_EXACT, 2}, {NULL, OM_MODE_EXACT, 8}, {device, OM_MODE_FAST, 2}};
+  for (size_t i = 0; i < WATCHED; ++i) {
+    make_inputs("bert_new", &shapes[i], &in[i]);
+    expected[i] = om_test_run_model(
+        model, &(om_test_executor){NULL, OM_MODE_EXACT, 1}, in[i].items, in[i].count);
+  }
+  for (size_t i = 0; i < 3; ++i) sessions[i] = om_test_open(model, &executors[i]);
+  for (uint32_t i = 0; i < THREADS; ++i) {
+    const uint32_t kind = i < 4 ? 0 : i < 6 ? 1 : 2;
+    workers[i] = (worker){.session = sessions[kind],
+                          .in = in,
+                          .expected = kind < 2 ? expected : NULL,
+                          .number = i,
+                          .runs = kind == 0 ? RUNS / 4 : RUNS / 2};
+    assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+  }
+  for (size_t i = 0; i < THREADS; ++i) pthread_join(threads[i], NULL);
+  for (size_t i = 0; i < THREADS; ++i) assert_string_equal(workers[i].problem, "");
+  for (size_t i = 0; i < 3; ++i) om_session_destroy(sessions[i]);
+  for (size_t i = 0; i < WATCHED; ++i) {
+    free_inputs(&in[i]);
+    free(expected[i].data);
+  }
+  om_model_destroy(model);
+}
+
+int main(void) {
+  struct CMUnitTest tests[OM_COUNT_OF(names) + 1];
+  for (size_t i = 0; i < OM_COUNT_OF(names); ++i) {
+    char *name = (char *)(uintptr_t)names[i];
+    tests[i] = (struct CMUnitTest){names[i], encoder, NULL, NULL, name};
+  }
+  tests[OM_COUNT_OF(names)] = (struct CMUnitTest)cmocka_unit_test(bits_stay_beside_other_sessions);
+  return cmocka_run_group_tests(tests, prepare, NULL);
+}

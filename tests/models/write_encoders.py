@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+"""Writes small transformer encoders as exporters write them, with seeded random weights.
+
+    write_encoders.py OUT_FOLDER
+
+bert_old      opset 11: the mask as (1 - mask) * -10000, LayerNormalization and Gelu in parts, shapes of
+              Reshape computed from Shape, position ids cut out of a constant
+bert_new      opset 18: a mask made of Range, comparisons, Gather of the padding mask, And, Expand and Where,
+              Q and K scaled each, a Softmax whose NaN become 0
+bert_causal   the same with the causal triangle
+minilm        opset 14: the mask expanded, inverted and filled with the lowest float
+speech        opset 17: two convolutions, no mask, layers that normalise first
+
+Exit code 77: there is no python3-onnx here.
+"""
+import math
+import pathlib
+import sys
+
+try:
+    import numpy as np
+    from onnx import TensorProto, checker, helper, numpy_helper, save
+except ImportError as error:
+    print(error)
+    sys.exit(77)
+
+WORDS, POSITIONS, LAYERS = 200, 64, 2
+LOWEST = float(np.finfo(np.float32).min)
+FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+
+
+class Graph:
+    def __init__(self, opset, width, heads):
+        self.opset, self.width, self.heads = opset, width, heads
+        self.nodes, self.weights, self.known, self.count = [], [], {}, 0
+        self.random = np.random.default_rng(7)
+
+    def add(self, kind, *inputs, **attributes):
+        self.count += 1
+        name = f"{kind}_{self.count}"
+        self.nodes.append(helper.make_node(kind, list(inputs), [name + ".out"], name=name, **attributes))
+        return name + ".out"
+
+    def weight(self, array, stem="w"):
+        array = np.asarray(array)
+        key = (array.dtype, array.shape, array.tobytes())
+        if key not in self.known:
+            self.known[key] = f"{stem}_{len(self.weights)}"
+            self.weights.append(numpy_helper.from_array(array, self.known[key]))
+        return self.known[key]
+
+    def f32(self, value):
+        return self.weight(np.float32(value), "c")
+
+    def ints(self, *values):
+        return self.weight(np.array(values, np.int64), "i")
+
+    def int0(self, value):
+        return self.weight(np.array(value, np.int64), "i")
+
+    def uniform(self, *shape, fan):
+        return self.weight(self.random.uniform(-1, 1, shape).astype(np.float32) / np.float32(math.sqrt(fan)))
+
+    # ---- spelled as the opset has them ----
+
+    def unsqueeze(self, x, *axes):
+        if self.opset < 13:
+            return self.add("Unsqueeze", x, axes=list(axes))
+        return self.add("Unsqueeze", x, self.ints(*axes))
+
+    def extent(self, x, axis):
+        return self.add("Gather", self.add("Shape", x), self.int0(axis), axis=0)
+
+    def dims(self, *parts):
+        """A shape of numbers and of scalars that the graph computes."""
+        parts = [self.ints(p) if isinstance(p, int) else self.unsqueeze(p, 0) for p in parts]
+        return self.add("Concat", *parts, axis=0)
+
+    def mean(self, x):
+        if self.opset < 18:
+            return self.add("ReduceMean", x, axes=[-1])
+        return self.add("ReduceMean", x, self.ints(-1))
+
+    def norm(self, x):
+        scale = self.weight((1 + 0.1 * self.random.standard_normal(self.width)).astype(np.float32))
+        bias = self.weight((0.1 * self.random.standard_normal(self.width)).astype(np.float32))
+        if self.opset >= 17:
+            return self.add("LayerNormalization", x, scale, bias, epsilon=1e-5)
+        centred = self.add("Sub", x, self.mean(x))
+        variance = self.mean(self.add("Pow", centred, self.f32(2)))
+        deviation = self.add("Sqrt", self.add("Add", variance, self.f32(1e-12)))
+        return self.add("Add", self.add("Mul", self.add("Div", centred, deviation), scale), bias)
+
+    def gelu(self, x):
+        erf = self.add("Erf", self.add("Div", x, self.f32(math.sqrt(2))))
+        return self.add("Mul", self.add("Mul", x, self.add("Add", erf, self.f32(1))), self.f32(0.5))
+
+    def linear(self, x, out, inner=None):
+        inner = inner or self.width
+        bias = self.uniform(out, fan=inner)
+        return self.add("Add", self.add("MatMul", x, self.uniform(inner, out, fan=inner)), bias)
+
+    # ---- the parts of an encoder ----
+
+    def heads_of(self, x, like, perm):
+        size = self.width // self.heads
+        shape = self.dims(self.extent(like, 0), self.extent(like, 1), self.heads, size)
+        return self.add("Transpose", self.add("Reshape", self.linear(x, self.width), shape), perm=perm)
+
+    def attention(self, x, mask, scales_each):
+        size = self.width // self.heads
+        q, k = self.heads_of(x, x, [0, 2, 1, 3]), self.heads_of(x, x, [0, 2, 3, 1])
+        v = self.heads_of(x, x, [0, 2, 1, 3])
+        if scales_each:
+            root = self.f32(size ** -0.25)
+            scores = self.add("MatMul", self.add("Mul", q, root), self.add("Mul", k, root))
+        else:
+            scores = self.add("Div", self.add("MatMul", q, k), self.f32(math.sqrt(size)))
+        if mask:
+            scores = self.add("Add", scores, mask)
+        weights = self.add("Softmax", scores, axis=-1 if self.opset >= 13 else 3)
+        if scales_each:
+            weights = self.add("Where", self.add("IsNaN", weights), self.f32(0), weights)
+        y = self.add("Transpose", self.add("MatMul", weights, v), perm=[0, 2, 1, 3])
+        shape = self.dims(self.extent(x, 0), self.extent(x, 1), self.width)
+        return self.linear(self.add("Reshape", y, shape), self.width)
+
+    def block(self, x):
+        return self.linear(self.gelu(self.linear(x, 4 * self.width)), self.width, 4 * self.width)
+
+    def embeddings(self):
+        table = lambda rows: self.weight(self.random.standard_normal((rows, self.width)).astype(np.float32))
+        words = self.add("Gather", table(WORDS), "input_ids", axis=0)
+        kinds = self.add("Gather", table(2), "token_type_ids", axis=0)
+        length = self.extent("input_ids", 1)
+        positions = self.weight(np.arange(POSITIONS, dtype=np.int64)[None])
+        at = self.add("Slice", positions, self.ints(0), self.unsqueeze(length, 0), self.ints(1), self.ints(1))
+        places = self.add("Gather", table(POSITIONS), at, axis=0)
+        return self.norm(self.add("Add", self.add("Add", words, kinds), places))
+
+    def save(self, folder, name, inputs, y):
+        self.nodes.append(helper.make_node("Identity", [y], ["last_hidden_state"], name="result"))
+        result = helper.make_tensor_value_info("last_hidden_state", FLOAT, ["batch", "length", self.width])
+        graph = helper.make_graph(self.nodes, name, inputs, [result], self.weights)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8)
+        checker.check_model(model, full_check=True)
+        save(model, str(folder / f"{name}.onnx"))
+
+
+# ---- Masks ----
+
+
+def subtracted_mask(g):
+    hidden = g.add("Cast", g.unsqueeze(g.unsqueeze("attention_mask", 1), 2), to=FLOAT)
+    return g.add("Mul", g.add("Sub", g.f32(1), hidden), g.f32(-10000))
+
+
+def inverted_mask(g):
+    """Expanded as torch exports expand(): an extent of -1 would stay."""
+    batch, length = g.extent("attention_mask", 0), g.extent("attention_mask", 1)
+    wanted = g.dims(batch, 1, length, length)
+    ones = g.add("ConstantOfShape", g.add("Shape", wanted), value=helper.make_tensor("v", INT64, [1], [1]))
+    stays = g.add("Equal", wanted, g.add("Mul", ones, g.int0(-1)))
+    shape = g.add("Where", stays, ones, wanted)
+    hidden = g.add("Cast", g.add("Expand", g.unsqueeze(g.unsqueeze("attention_mask", 1), 2), shape), to=FLOAT)
+    inverse = g.add("Sub", g.f32(1), hidden)
+    return g.add("Where", g.add("Cast", inverse, to=BOOL), g.f32(LOWEST), inverse)
+
+
+def built_mask(g, is_causal):
+    """Positions of rows and keys are compared, and the padding is gathered by batch and key."""
+    batch, length = g.extent("attention_mask", 0), g.extent("attention_mask", 1)
+    count = lambda limit: g.add("Range", g.int0(0), limit, g.int0(1))
+    keys, rows = g.unsqueeze(count(length), 0, 1, 2), g.unsqueeze(count(length), 0, 1, 3)
+    items = g.unsqueeze(count(batch), 1, 2, 3)
+    seen = g.add("Cast", g.add("ConstantOfShape", g.ints(1, 1, 1, 1),
+                               value=helper.make_tensor("v", INT64, [1], [1])), to=BOOL)
+    if is_causal:
+        seen = g.add("And", seen, g.add("LessOrEqual", keys, rows))
+    flat = g.add("Reshape", g.add("Cast", "attention_mask", to=BOOL), g.ints(-1))
+    padding = g.add("Gather", flat, g.add("Add", g.add("Mul", items, length), keys), axis=0)
+    seen = g.add("Expand", g.add("And", seen, padding), g.dims(batch, 1, length, length))
+    return g.add("Where", seen, g.f32(0), g.f32(LOWEST))
+
+
+# ---- Models ----
+
+
+def bert(folder, name, opset, width, heads, make_mask, scales_each=False):
+    g = Graph(opset, width, heads)
+    mask = make_mask(g)
+    x = g.embeddings()
+    for _ in range(LAYERS):
+        x = g.norm(g.add("Add", g.attention(x, mask, scales_each), x))
+        x = g.norm(g.add("Add", g.block(x), x))
+    inputs = [helper.make_tensor_value_info(n, INT64, ["batch", "length"])
+              for n in ("input_ids", "attention_mask", "token_type_ids")]
+    g.save(folder, name, inputs, x)
+
+
+def speech(folder, name, width=96, heads=3, bands=16):
+    g = Graph(17, width, heads)
+    conv = lambda x, inner, stride: g.add(
+        "Conv", x, g.uniform(width, inner, 3, fan=3 * inner), g.uniform(width, fan=3 * inner),
+        kernel_shape=[3], pads=[1, 1], strides=[stride], dilations=[1], group=1)
+    x = g.add("Transpose", g.gelu(conv(g.gelu(conv("mel", bands, 1)), width, 2)), perm=[0, 2, 1])
+    table = g.weight((0.1 * g.random.standard_normal((POSITIONS, width))).astype(np.float32))
+    x = g.add("Add", x, g.add("Slice", table, g.ints(0), g.unsqueeze(g.extent(x, 1), 0), g.ints(0)))
+    for _ in range(LAYERS):
+        x = g.add("Add", x, g.attention(g.norm(x), None, False))
+        x = g.add("Add", x, g.block(g.norm(x)))
+    g.save(folder, name, [helper.make_tensor_value_info("mel", FLOAT, ["batch", bands, "frames"])], g.norm(x))
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    bert(folder, "bert_old", 11, 128, 2, subtracted_mask)
+    bert(folder, "bert_new", 18, 128, 2, lambda g: built_mask(g, False), scales_each=True)
+    bert(folder, "bert_causal", 18, 128, 2, lambda g: built_mask(g, True), scales_each=True)
+    bert(folder, "minilm", 14, 96, 3, inverted_mask)
+    speech(folder, "speech")
+
+
+if __name__ == "__main__":
+    main()
