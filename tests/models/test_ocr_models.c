@@ -10,9 +10,9 @@
  * once 1.4e-6 in both modes): a Sigmoid far below zero turns an error of 6e-7 in its logits into
  * one of 1.4e-5, a Softmax of large scores 1.7e-6 into 1.4e-5. So a result beyond 1e-5 is held
  * against what float32 does by itself: the graph in float64 with nothing but each value rounded to
- * float32, the worst of four draws, was 3.6e-6, 6.4e-6 and 4.7e-6 off. A sum rounds more than its
- * result: in chains of 32 terms of any sign about sqrt(32 / 2) = 4 times as much, and their joining
- * makes it 4.3 and more. At most 5 times the noise is allowed.
+ * float32, the worst of four draws, was 5.6e-6, 6.2e-6 and 7.7e-6 off. A sum rounds more often
+ * than its result: a chain of 32 terms of any sign loses about sqrt(32 / 2) = 4 times as much. At
+ * most 4 times the noise is allowed; 2.6 times was seen.
  *
  * scripts/models fetches the models; write_references.py makes the expected results when the test
  * starts. Where either cannot be had the cases are skipped.
@@ -37,7 +37,7 @@
 #define CLASSIFIER "ch_ppocr_mobile_v2.0_cls_infer.onnx"
 
 #define LIMIT 1e-5 /* of scaled errors */
-enum { DRAWS = 4, SUMS = 5 };
+enum { DRAWS = 4, SUMS = 4 };
 
 typedef struct model_case {
   const char *name; /* of the reference files */
