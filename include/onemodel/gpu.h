@@ -85,7 +85,9 @@ typedef struct om_gpu_info {
   om_gpu_device device;
   bool keeps_subnormals;      /* exact mode then holds for runs in which none arises */
   const char *exact_failures; /* primitives that failed the self-test, "" if none; lent */
-  uint64_t arena_bytes;
+  uint64_t arena_bytes;       /* of intermediate values, and to move inputs and results */
+  uint64_t live_bytes; /* the least that could be: the largest sum of what is there at once in a
+                          region run so far, and what it moves */
   uint64_t weight_bytes;
   uint64_t allocations;   /* device allocations made so far */
   uint64_t dispatches;    /* in the last run */

@@ -101,3 +101,31 @@ done:
   om_delete(ctx, alive);
   return st;
 }
+
+om_status om_interval_live(
+    om_ctx *ctx, const om_interval *blocks, size_t count, size_t alignment, uint64_t *out_bytes) {
+  om_status st = OM_OK;
+  uint64_t *begun = NULL, *ended = NULL; /* bytes, by step */
+  uint32_t last = 0;
+  uint64_t live = 0;
+  *out_bytes = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (blocks[i].last > last) last = blocks[i].last;
+  }
+  OM_GO_NEW(begun, (size_t)last + 1);
+  OM_GO_NEW(ended, (size_t)last + 1);
+  for (size_t i = 0; i < count; ++i) {
+    const uint64_t bytes = om_size_align(blocks[i].bytes, alignment);
+    begun[blocks[i].first] += bytes;
+    ended[blocks[i].last] += bytes;
+  }
+  for (size_t step = 0; step <= last; ++step) {
+    live += begun[step];
+    if (live > *out_bytes) *out_bytes = live;
+    live -= ended[step];
+  }
+done:
+  om_delete(ctx, begun);
+  om_delete(ctx, ended);
+  return st;
+}

@@ -18,4 +18,9 @@ typedef struct om_interval {
 om_status om_interval_place(
     om_ctx *ctx, om_interval *blocks, size_t count, size_t alignment, size_t *out_total_bytes);
 
+/* The largest sum of bytes in use at one step: no placing needs less. Each block counts with a
+ * whole multiple of the alignment. */
+om_status om_interval_live(
+    om_ctx *ctx, const om_interval *blocks, size_t count, size_t alignment, uint64_t *out_bytes);
+
 #endif

@@ -18,6 +18,22 @@ static uint64_t slab_limit(const om_provider_session *session) {
   return limit / OM_GPU_ALIGNMENT * OM_GPU_ALIGNMENT;
 }
 
+static om_interval interval_of(const om_gpu_slot *slot) {
+  return (om_interval){.bytes = (size_t)slot->bytes, .first = slot->first, .last = slot->last};
+}
+
+om_status om_gpu_arena_live(om_ctx *ctx,
+                            const om_gpu_slot *slots,
+                            size_t count,
+                            uint64_t *out_bytes) {
+  om_interval *blocks = om_new_bytes(ctx, count, sizeof *blocks);
+  if (!blocks) return OM_E_OUT_OF_MEMORY;
+  for (size_t i = 0; i < count; ++i) blocks[i] = interval_of(&slots[i]);
+  const om_status st = om_interval_live(ctx, blocks, count, OM_GPU_ALIGNMENT, out_bytes);
+  om_delete(ctx, blocks);
+  return st;
+}
+
 /* Places the pending slots (indices) in one slab; the rest stays pending. */
 static om_status fill_slab(om_ctx *ctx,
                            om_gpu_slot *slots,
@@ -30,11 +46,7 @@ static om_status fill_slab(om_ctx *ctx,
   size_t count = *inout_count;
   size_t total = 0;
   size_t kept = 0;
-  for (size_t i = 0; i < count; ++i) {
-    const om_gpu_slot *slot = &slots[pending[i]];
-    blocks[i] =
-        (om_interval){.bytes = (size_t)slot->bytes, .first = slot->first, .last = slot->last};
-  }
+  for (size_t i = 0; i < count; ++i) blocks[i] = interval_of(&slots[pending[i]]);
   OM_TRY(om_interval_place(ctx, blocks, count, OM_GPU_ALIGNMENT, &total));
   *out_bytes = 0;
   for (size_t i = 0; i < count; ++i) {
@@ -138,6 +150,8 @@ om_status om_gpu_arena_fit(om_ctx *ctx, om_provider_session *session, const om_g
                      &arena->readback,
                      &arena->readback_bytes));
   session->info.arena_bytes = total + arena->upload_bytes + arena->readback_bytes;
+  const uint64_t needed = region->live_bytes + region->upload_bytes + region->readback_bytes;
+  if (needed > session->info.live_bytes) session->info.live_bytes = needed;
   return OM_OK;
 }
 

@@ -320,6 +320,7 @@ static om_status compile_region(om_ctx *ctx,
   if (plan->session->features.separate_slabs) OM_TRY(color_slots(ctx, plan, region));
   OM_TRY(om_gpu_arena_place(
       ctx, plan->session, region->slots, region->slot_count, region->slab_bytes));
+  OM_TRY(om_gpu_arena_live(ctx, region->slots, region->slot_count, &region->live_bytes));
   return place_staging(ctx, plan, region);
 }
 

@@ -174,6 +174,7 @@ typedef struct om_gpu_region {
   om_gpu_slot *slots;
   size_t slot_count;
   uint64_t slab_bytes[OM_GPU_MAX_SLABS];
+  uint64_t live_bytes;           /* the most that its slots hold at once */
   om_hal_recording **recordings; /* owned; the array itself too */
   size_t recording_count, recording_capacity;
   uint64_t generation; /* of the arena when they were made; 0: none */
@@ -265,6 +266,12 @@ void om_gpu_free_code(om_ctx *ctx, om_hal_shader *trimmed);
 void om_gpu_free_trimmed(om_ctx *ctx, om_hal_shader *trimmed);
 
 /* ---- om_gpu_arena.c ---- */
+
+/* The largest sum of slots that are in use at one level. */
+om_status om_gpu_arena_live(om_ctx *ctx,
+                            const om_gpu_slot *slots,
+                            size_t count,
+                            uint64_t *out_bytes);
 
 /* Places the slots in slabs; *slab_bytes gets what each slab must hold. */
 om_status om_gpu_arena_place(om_ctx *ctx,

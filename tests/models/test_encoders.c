@@ -117,6 +117,22 @@ static void check_error(const char *what,
   if (!(error <= LIMIT)) fail_msg("the scaled error is %.3g", error);
 }
 
+/* Device memory is at most 1.1 times what has to be there at once. */
+static void check_memory(om_session *session, const inputs *in) {
+  om_error error = {0};
+  om_gpu_info info;
+  om_named_tensor y = {.name = "last_hidden_state"};
+  const om_run_args args = {sizeof args, in->items, in->count, &y, 1};
+  if (om_session_run(session, &args, &error) != OM_OK) fail_msg("%s", error.message);
+  assert_int_equal(om_gpu_get_info(session, &info, &error), OM_OK);
+  assert_true(info.live_bytes > 0);
+  if ((double)info.arena_bytes > 1.1 * (double)info.live_bytes) {
+    fail_msg("the arena has %llu bytes for %llu",
+             (unsigned long long)info.arena_bytes,
+             (unsigned long long)info.live_bytes);
+  }
+}
+
 /* Each layer's attention is found and becomes one step; no device is needed to see that. */
 static void check_fusion(const om_model *model, const inputs *in) {
   for (int mode = OM_MODE_FAST; mode <= OM_MODE_EXACT; ++mode) {
@@ -134,6 +150,7 @@ static void check_fusion(const om_model *model, const inputs *in) {
     assert_int_equal(attentions, LAYERS);
     assert_int_equal(found->region_count, 1);
     assert_int_equal(found->nodes_on_cpu, 0);
+    check_memory(session, in);
     om_session_destroy(session);
   }
 }

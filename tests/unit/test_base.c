@@ -365,6 +365,23 @@ static void intervals_never_overlap(void **state) {
   }
 }
 
+static void what_lives_at_once_is_the_least(void **state) {
+  om_error error = {0};
+  om_ctx ctx = {.allocator = om_default_allocator(), .error = &error, .thread_count = 1};
+  const om_interval blocks[] = {{.bytes = 10, .first = 0, .last = 2},
+                                {.bytes = 100, .first = 2, .last = 2},
+                                {.bytes = 70, .first = 3, .last = 4},
+                                {.bytes = 0, .first = 1, .last = 9}};
+  uint64_t live = 1;
+  (void)state;
+  assert_int_equal(om_interval_live(&ctx, blocks, 4, 1, &live), OM_OK);
+  assert_int_equal(live, 110);
+  assert_int_equal(om_interval_live(&ctx, blocks, 4, 64, &live), OM_OK);
+  assert_int_equal(live, 64 + 128);
+  assert_int_equal(om_interval_live(&ctx, blocks, 0, 64, &live), OM_OK);
+  assert_int_equal(live, 0);
+}
+
 static void intervals_report_overflow(void **state) {
   om_error error;
   om_ctx ctx = make_ctx(&error);
@@ -466,6 +483,7 @@ int main(void) {
       cmocka_unit_test(bfloat16_rounds_to_nearest_even),
       cmocka_unit_test(intervals_take_the_first_gap),
       cmocka_unit_test(intervals_never_overlap),
+      cmocka_unit_test(what_lives_at_once_is_the_least),
       cmocka_unit_test(intervals_report_overflow),
       cmocka_unit_test(loops_visit_every_element_once),
       cmocka_unit_test(threads_flush_subnormals_as_their_caller_does),

@@ -104,7 +104,7 @@ static void print_figures(const opened *it, const figures *f, bool as_json) {
       printf(
           ", \"device_ms\": %.4f, \"host_ms\": %.4f, \"dispatches\": %llu, \"submissions\": %llu, "
           "\"record_ms\": %.4f, \"submit_ms\": %.4f, \"wait_ms\": %.4f, \"arena_mb\": %.3f, "
-          "\"weights_mb\": %.3f",
+          "\"live_mb\": %.3f, \"weights_mb\": %.3f",
           f->device[2],
           f->wall[2] - f->device[2],
           (unsigned long long)info.dispatches,
@@ -113,6 +113,7 @@ static void print_figures(const opened *it, const figures *f, bool as_json) {
           info.submit_ms,
           info.wait_ms,
           (double)info.arena_bytes / 1e6,
+          (double)info.live_bytes / 1e6,
           (double)info.weight_bytes / 1e6);
     }
     if (f->profile.runs > 0) {
@@ -144,9 +145,13 @@ static void print_figures(const opened *it, const figures *f, bool as_json) {
         info.record_ms,
         info.submit_ms,
         info.wait_ms);
-    printf("device memory: arena %.2f MB, weights %.2f MB\n",
-           (double)info.arena_bytes / 1e6,
-           (double)info.weight_bytes / 1e6);
+    printf(
+        "device memory: weights %.2f MB, arena %.2f MB, %.3f times the %.2f MB that are there at "
+        "once\n",
+        (double)info.weight_bytes / 1e6,
+        (double)info.arena_bytes / 1e6,
+        info.live_bytes ? (double)info.arena_bytes / (double)info.live_bytes : 0,
+        (double)info.live_bytes / 1e6);
   }
   printf("allocations after the warm-up: %llu; peak memory of the process %.1f MB\n",
          (unsigned long long)f->allocations,
