@@ -1,5 +1,5 @@
 /* Places blocks with lifetimes in one range of memory: the CPU's intermediate block and the
- * device's arena use the same rule. First fit, in the order of the blocks' first use.
+ * device's arena use the same rule. First fit, the largest first.
  */
 #ifndef OM_INTERVAL_H
 #define OM_INTERVAL_H

@@ -37,7 +37,8 @@
 #define CLASSIFIER "ch_ppocr_mobile_v2.0_cls_infer.onnx"
 
 #define LIMIT 1e-5 /* of scaled errors */
-enum { DRAWS = 4, SUMS = 4 };
+#define SUMS  4.0
+enum { DRAWS = 4 };
 
 typedef struct model_case {
   const char *name; /* of the reference files */

@@ -329,13 +329,30 @@ static void intervals_take_the_first_gap(void **state) {
   size_t total = 0;
   (void)state;
   assert_int_equal(om_interval_place(&ctx, blocks, 6, 64, &total), OM_OK);
-  assert_int_equal(blocks[0].offset, 0);
-  assert_int_equal(blocks[1].offset, 128);
-  assert_int_equal(blocks[2].offset, 0);  /* block 0 is dead */
-  assert_int_equal(blocks[3].offset, 64); /* fits exactly below block 1 */
+  assert_int_equal(blocks[0].offset, 0); /* the largest goes first */
+  assert_int_equal(blocks[5].offset, 0); /* block 0 is dead */
+  assert_int_equal(blocks[3].offset, 128);
+  assert_int_equal(blocks[2].offset, 0); /* before block 5 */
+  assert_int_equal(blocks[1].offset, 192);
   assert_int_equal(blocks[4].offset, 0);
-  assert_int_equal(blocks[5].offset, 192); /* one byte too large for the first gap */
-  assert_int_equal(total, 257);
+  assert_int_equal(total, 202);
+}
+
+/* By size the small block keeps the two large ones apart; the second attempt puts them together. */
+static void a_second_attempt_closes_gaps(void **state) {
+  om_error error;
+  om_ctx ctx = make_ctx(&error);
+  om_interval blocks[] = {{.bytes = 100, .first = 1, .last = 2},
+                          {.bytes = 30, .first = 2, .last = 3},
+                          {.bytes = 30, .first = 3, .last = 4},
+                          {.bytes = 100, .first = 4, .last = 5}};
+  size_t total = 0;
+  (void)state;
+  assert_int_equal(om_interval_place(&ctx, blocks, 4, 1, &total), OM_OK);
+  assert_int_equal(total, 130);
+  for (size_t i = 0; i < 4; ++i) {
+    for (size_t k = 0; k < i; ++k) assert_false(overlap(&blocks[i], &blocks[k]));
+  }
 }
 
 static void intervals_never_overlap(void **state) {
@@ -482,6 +499,7 @@ int main(void) {
       cmocka_unit_test(float16_rounds_to_nearest_even),
       cmocka_unit_test(bfloat16_rounds_to_nearest_even),
       cmocka_unit_test(intervals_take_the_first_gap),
+      cmocka_unit_test(a_second_attempt_closes_gaps),
       cmocka_unit_test(intervals_never_overlap),
       cmocka_unit_test(what_lives_at_once_is_the_least),
       cmocka_unit_test(intervals_report_overflow),
