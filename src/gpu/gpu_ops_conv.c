@@ -1,4 +1,4 @@
-/* Conv and ConvTranspose on the device: float32, one to three spatial axes, NCHW.
+/* Conv and ConvTranspose on the device: float32 and float16, one to three spatial axes, NCHW.
  *
  * Which kernel:
  *
@@ -43,6 +43,8 @@ typedef struct conv {
   uint32_t pixels; /* results of a channel; of a ConvTranspose: of its largest phase */
   uint32_t kernel_step[OM_WINDOW_AXES];
   bool is_volume;   /* axis 0 takes part */
+  om_dtype dtype;
+  size_t elem_bytes;
   uint32_t columns; /* vec4 columns of packed weights */
   uint64_t out_elems;
 } conv;
@@ -93,6 +95,8 @@ static const char *describe(om_gpu_binder *b, conv *c) {
   if (!om_gpu_output(b, 0)) return "nothing reads its result";
   if (!om_conv_fit(params, x, weights, &c->shape)) return "its window does not fit";
   fold_depth(&c->shape.window);
+  c->dtype = x->dtype;
+  c->elem_bytes = om_dtype_bits(x->dtype) / 8;
   c->w = &c->shape.window;
   if (!fits_indices(c->w)) return "an extent, kernel, stride or pad is too large for the kernel";
   c->in_channels = (uint32_t)(c->shape.in_channels / c->shape.group);
@@ -137,23 +141,30 @@ static void phase_taps(const conv *c, int axis, uint32_t phase, uint32_t *first,
   }
 }
 
+static void move_elem(const conv *c, void *target, size_t to, const void *source, size_t from) {
+  if (c->elem_bytes == sizeof(float)) {
+    memcpy((char *)target + to * 4, (const char *)source + from * 4, 4);
+  } else {
+    memcpy((char *)target + to * 2, (const char *)source + from * 2, 2);
+  }
+}
+
 static void pack_conv(const void *arg, const void *source, void *target) {
   const packing *p = arg;
   const conv *c = p->c;
   const void *from = source ? source : p->weights;
-  float *to = target; /* zeroed */
-  size_t at = 0;
+  size_t at = 0; /* target is zeroed */
   for (uint32_t group = 0; group < c->shape.group; ++group) {
     for (uint32_t m = 0; m < c->out_channels; ++m) {
       for (uint32_t k = 0; k < c->terms; ++k) {
-        to[((size_t)group * c->terms + k) * c->columns * 4 + m] = om_gpu_float_at(from, at++);
+        move_elem(c, target, ((size_t)group * c->terms + k) * c->columns * 4 + m, from, at++);
       }
     }
   }
 }
 
 /* One group and phase of a ConvTranspose's weights [C, M/group, kernel]. */
-static void pack_phase(const packing *p, uint32_t group, uint32_t phase, float *to) {
+static void pack_phase(const packing *p, uint32_t group, uint32_t phase, char *to) {
   const conv *c = p->c;
   const om_window *w = c->w;
   const size_t kernel = om_window_elems(w->kernel);
@@ -166,14 +177,14 @@ static void pack_phase(const packing *p, uint32_t group, uint32_t phase, float *
   }
   const uint32_t taps = count[0] * count[1] * count[2];
   for (uint32_t channel = 0; channel < c->in_channels; ++channel) {
-    for (uint32_t tap = 0; tap < taps; ++tap, to += c->columns * 4) {
+    for (uint32_t tap = 0; tap < taps; ++tap, to += c->columns * 4 * c->elem_bytes) {
       const size_t kz = first[0] + tap / count[2] / count[1] * c->kernel_step[0];
       const size_t ky = first[1] + tap / count[2] % count[1] * c->kernel_step[1];
       const size_t kx = first[2] + tap % count[2] * c->kernel_step[2];
       const size_t from = ((size_t)group * c->in_channels + channel) * c->out_channels * kernel +
                           (kz * (size_t)w->kernel[1] + ky) * (size_t)w->kernel[2] + kx;
       for (uint32_t m = 0; m < c->out_channels; ++m) {
-        to[m] = om_gpu_float_at(p->weights, from + m * kernel);
+        move_elem(c, to, m, p->weights, from + m * kernel);
       }
     }
   }
@@ -186,7 +197,8 @@ static void pack_transposed(const void *arg, const void *source, void *target) {
   for (uint32_t group = 0; group < c->shape.group; ++group) {
     for (uint32_t phase = 0; phase < c->phases; ++phase) {
       const size_t slice = (size_t)group * c->phases + phase;
-      pack_phase(p, group, phase, (float *)target + slice * c->terms * c->columns * 4);
+      pack_phase(
+          p, group, phase, (char *)target + slice * c->terms * c->columns * 4 * c->elem_bytes);
     }
   }
 }
@@ -198,7 +210,7 @@ static om_conv_phases_params phases_params(const conv *c, uint64_t bytes) {
       .out_channels = c->out_channels,
       .columns = c->columns * 4,
       .rows = c->terms,
-      .elems = (uint32_t)(bytes / sizeof(float)),
+      .elems = (uint32_t)(bytes / c->elem_bytes),
   };
   uint32_t axes[5][OM_WINDOW_AXES];
   for (int i = 0; i < OM_WINDOW_AXES; ++i) {
@@ -224,8 +236,12 @@ static om_gpu_operand pack_on_device(om_gpu_binder *b, const conv *c, uint64_t b
   const om_gpu_operand packed = om_gpu_scratch(b, bytes);
   const om_gpu_operand weights = om_gpu_read(b, 1);
   const bool has_phases = c->shape.is_transposed;
-  om_gpu_dispatch *d =
-      om_gpu_add_dispatch(b, has_phases ? OM_SHADER_CONV_PHASES : OM_SHADER_CONV_PACK);
+  const bool is_half = c->dtype == OM_DTYPE_F16;
+  static const om_shader shaders[2][2] = {
+      {OM_SHADER_CONV_PACK, OM_SHADER_CONV_PACK_HALF},
+      {OM_SHADER_CONV_PHASES, OM_SHADER_CONV_PHASES_HALF},
+  };
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, shaders[has_phases][is_half]);
   if (!d) return packed;
   d->params_bytes = has_phases ? sizeof phases : sizeof params;
   memcpy(d->params, has_phases ? (const void *)&phases : &params, d->params_bytes);
@@ -239,7 +255,7 @@ static om_gpu_operand pack_on_device(om_gpu_binder *b, const conv *c, uint64_t b
 static const char *packed_weights(om_gpu_binder *b, const conv *c, om_gpu_operand *out_weights) {
   const om_tensor *weights = om_gpu_input(b, 1);
   const uint64_t bytes =
-      (uint64_t)c->shape.group * c->phases * c->terms * c->columns * 4 * sizeof(float);
+      (uint64_t)c->shape.group * c->phases * c->terms * c->columns * 4 * c->elem_bytes;
   const packing p = {c, weights->data};
   if (bytes > om_gpu_binder_limits(b)->max_binding_bytes || bytes > UINT32_MAX) {
     return om_gpu_reason(b,
@@ -262,14 +278,14 @@ static const char *packed_weights(om_gpu_binder *b, const conv *c, om_gpu_operan
 
 /* Starts the dispatch that writes the result, with the bias as the chain's first item. */
 static om_gpu_dispatch *add_result(om_gpu_binder *b,
-                                   om_shader shader,
+                                   const om_gpu_forms *forms,
                                    const conv *c,
                                    const om_gpu_operand *operands,
                                    uint32_t operand_count) {
   const bool has_bias = om_gpu_input(b, 2) != NULL;
   const om_gpu_operand bias = om_gpu_read(b, 2);
   const om_gpu_operand result = om_gpu_write(b, 0);
-  om_gpu_dispatch *d = om_gpu_add_dispatch(b, shader);
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, om_gpu_form(b, forms, c->dtype));
   if (!d) return NULL;
   memcpy(d->operands, operands, operand_count * sizeof *operands);
   d->operands[operand_count] = result;
@@ -302,19 +318,11 @@ static void set_window_constants(om_gpu_dispatch *d, const om_window *w) {
   d->constant_count = 4;
 }
 
-static bool is_exact(const om_gpu_binder *b) {
-  return om_gpu_binder_mode(b) == OM_MODE_EXACT;
-}
-
-/* The exact variant stands behind the fast one in each shader's list. */
-static om_shader variant(const om_gpu_binder *b, om_shader fast) {
-  return is_exact(b) ? (om_shader)(fast + 1) : fast;
-}
-
 static const char *bind_depthwise(om_gpu_binder *b, const conv *c) {
-  static const om_shader by_window[2][2] = {
-      {OM_SHADER_CONV_DEPTHWISE_K3S1, OM_SHADER_CONV_DEPTHWISE_K3S2},
-      {OM_SHADER_CONV_DEPTHWISE_K5S1, OM_SHADER_CONV_DEPTHWISE_K5S2},
+  static const om_gpu_forms any_window = OM_GPU_FORMS(CONV_DEPTHWISE);
+  static const om_gpu_forms by_window[2][2] = {
+      {OM_GPU_FORMS(CONV_DEPTHWISE_K3S1), OM_GPU_FORMS(CONV_DEPTHWISE_K3S2)},
+      {OM_GPU_FORMS(CONV_DEPTHWISE_K5S1), OM_GPU_FORMS(CONV_DEPTHWISE_K5S2)},
   };
   const om_window *w = c->w;
   const om_gpu_operand operands[2] = {om_gpu_read(b, 0), om_gpu_read(b, 1)};
@@ -337,9 +345,9 @@ static const char *bind_depthwise(om_gpu_binder *b, const conv *c) {
   const bool is_plain = w->kernel[1] == w->kernel[2] && w->dilation[1] == 1 &&
                         w->dilation[2] == 1 && (w->kernel[1] == 3 || w->kernel[1] == 5) &&
                         w->stride[2] <= 2;
-  const om_shader shader =
-      is_plain ? by_window[w->kernel[1] == 5][w->stride[2] - 1] : OM_SHADER_CONV_DEPTHWISE;
-  om_gpu_dispatch *d = add_result(b, variant(b, shader), c, operands, 2);
+  const om_gpu_forms *forms =
+      is_plain ? &by_window[w->kernel[1] == 5][w->stride[2] - 1] : &any_window;
+  om_gpu_dispatch *d = add_result(b, forms, c, operands, 2);
   if (!d) return om_gpu_no_memory;
   set_params(d, &params, sizeof params);
   set_window_constants(d, w);
@@ -355,7 +363,8 @@ static const char *bind_point(om_gpu_binder *b, const conv *c, om_gpu_operand we
       .pixels = c->pixels,
       .w_columns = c->columns * 4,
   };
-  om_gpu_dispatch *d = add_result(b, variant(b, OM_SHADER_CONV_POINT), c, operands, 2);
+  static const om_gpu_forms forms = OM_GPU_FORMS(CONV_POINT);
+  om_gpu_dispatch *d = add_result(b, &forms, c, operands, 2);
   if (!d) return om_gpu_no_memory;
   set_params(d, &params, sizeof params);
   d->groups[0] = rounded_up(c->out_channels, POINT_CHANNELS);
@@ -394,16 +403,16 @@ static om_conv_gemm_params gemm_params(const conv *c) {
 typedef struct tile {
   uint32_t channels;
   uint32_t pixels;
-  om_shader gemm;
-  om_shader pointwise;
+  om_gpu_forms gemm;
+  om_gpu_forms pointwise;
 } tile;
 
 static const tile tiles[] = {
-    {64, 64, OM_SHADER_CONV_GEMM_64X64, OM_SHADER_CONV_1X1_64X64},
-    {32, 64, OM_SHADER_CONV_GEMM_32X64, OM_SHADER_CONV_1X1_32X64},
-    {32, 32, OM_SHADER_CONV_GEMM_32X32, OM_SHADER_CONV_1X1_32X32},
+    {64, 64, OM_GPU_FORMS(CONV_GEMM_64X64), OM_GPU_FORMS(CONV_1X1_64X64)},
+    {32, 64, OM_GPU_FORMS(CONV_GEMM_32X64), OM_GPU_FORMS(CONV_1X1_32X64)},
+    {32, 32, OM_GPU_FORMS(CONV_GEMM_32X32), OM_GPU_FORMS(CONV_1X1_32X32)},
 };
-static const tile low_tile = {16, 64, OM_SHADER_CONV_GEMM_16X64, OM_SHADER_CONV_1X1_16X64};
+static const tile low_tile = {16, 64, OM_GPU_FORMS(CONV_GEMM_16X64), OM_GPU_FORMS(CONV_1X1_16X64)};
 
 static uint64_t group_count(const conv *c, const tile *t) {
   return (uint64_t)rounded_up(c->pixels, t->pixels) * rounded_up(c->out_channels, t->channels) *
@@ -443,8 +452,10 @@ static const char *bind_split(om_gpu_binder *b,
   const om_conv_sum_params sum = {.elems = (uint32_t)c->out_elems, .splits = params.splits};
   const om_gpu_operand sums = om_gpu_scratch(b, c->out_elems * params.splits * sizeof(float));
   const om_gpu_operand x = om_gpu_read(b, 0);
-  om_gpu_dispatch *d = om_gpu_add_dispatch(
-      b, variant(b, is_pointwise ? OM_SHADER_CONV_1X1_SPLIT : OM_SHADER_CONV_GEMM_SPLIT));
+  static const om_gpu_forms forms[2] = {OM_GPU_FORMS(CONV_GEMM_SPLIT),
+                                        OM_GPU_FORMS(CONV_1X1_SPLIT)};
+  static const om_gpu_forms sum_forms = OM_GPU_FORMS(CONV_SUM);
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, om_gpu_form(b, &forms[is_pointwise], c->dtype));
   if (!d) return om_gpu_no_memory;
   d->operands[0] = x;
   d->operands[1] = weights;
@@ -454,7 +465,7 @@ static const char *bind_split(om_gpu_binder *b,
   set_window_constants(d, c->w);
   const char *reason = set_grid(b, d, c, t, (uint64_t)c->slices * params.splits);
   if (reason) return reason;
-  d = add_result(b, variant(b, OM_SHADER_CONV_SUM), c, &sums, 1);
+  d = add_result(b, &sum_forms, c, &sums, 1);
   if (!d) return om_gpu_no_memory;
   set_params(d, &sum, sizeof sum);
   om_gpu_spread_groups(b, rounded_up(c->out_elems, FLAT_THREADS), d->groups);
@@ -471,13 +482,13 @@ static bool wants_split(const om_gpu_binder *b, const conv *c) {
 
 static const char *bind_volume(om_gpu_binder *b, const conv *c, om_gpu_operand weights) {
   const om_window *w = c->w;
-  const tile t = {32,
-                  64,
-                  c->shape.is_transposed ? OM_SHADER_CONV_VOLUME_TRANSPOSE : OM_SHADER_CONV_VOLUME,
-                  OM_SHADER_COUNT};
+  static const tile forward = {32, 64, OM_GPU_FORMS(CONV_VOLUME), OM_GPU_FORMS(CONV_VOLUME)};
+  static const tile transposed = {
+      32, 64, OM_GPU_FORMS(CONV_VOLUME_TRANSPOSE), OM_GPU_FORMS(CONV_VOLUME_TRANSPOSE)};
+  const tile *t = c->shape.is_transposed ? &transposed : &forward;
   const om_conv_gemm_params params = gemm_params(c);
   const om_gpu_operand operands[2] = {om_gpu_read(b, 0), weights};
-  om_gpu_dispatch *d = add_result(b, variant(b, t.gemm), c, operands, 2);
+  om_gpu_dispatch *d = add_result(b, &t->gemm, c, operands, 2);
   if (!d) return om_gpu_no_memory;
   set_params(d, &params, sizeof params);
   set_window_constants(d, w);
@@ -488,7 +499,7 @@ static const char *bind_volume(om_gpu_binder *b, const conv *c, om_gpu_operand w
   d->constants[8] = c->kernel_step[0];
   d->constants[9] = (uint32_t)(w->dilation[0] * c->kernel_step[0] / w->stride[0]);
   d->constant_count = 10;
-  return set_grid(b, d, c, &t, (uint64_t)c->slices * c->phases);
+  return set_grid(b, d, c, t, (uint64_t)c->slices * c->phases);
 }
 
 static const char *bind_gemm(om_gpu_binder *b, const conv *c, om_gpu_operand weights) {
@@ -500,8 +511,7 @@ static const char *bind_gemm(om_gpu_binder *b, const conv *c, om_gpu_operand wei
   const tile *t = choose_tile(c);
   const om_conv_gemm_params params = gemm_params(c);
   const om_gpu_operand operands[2] = {om_gpu_read(b, 0), weights};
-  om_gpu_dispatch *d =
-      add_result(b, variant(b, is_pointwise ? t->pointwise : t->gemm), c, operands, 2);
+  om_gpu_dispatch *d = add_result(b, is_pointwise ? &t->pointwise : &t->gemm, c, operands, 2);
   if (!d) return om_gpu_no_memory;
   set_params(d, &params, sizeof params);
   set_window_constants(d, w);
@@ -509,16 +519,18 @@ static const char *bind_gemm(om_gpu_binder *b, const conv *c, om_gpu_operand wei
 }
 
 static const char *bind_transposed(om_gpu_binder *b, const conv *c, om_gpu_operand weights) {
-  const bool is_low = c->out_channels <= 16;
-  const tile t = {
-      is_low ? 16 : 32, 64, OM_SHADER_CONV_TRANSPOSE_32X64, OM_SHADER_CONV_TRANSPOSE_16X64};
+  static const tile low = {
+      16, 64, OM_GPU_FORMS(CONV_TRANSPOSE_16X64), OM_GPU_FORMS(CONV_TRANSPOSE_16X64)};
+  static const tile wide = {
+      32, 64, OM_GPU_FORMS(CONV_TRANSPOSE_32X64), OM_GPU_FORMS(CONV_TRANSPOSE_32X64)};
+  const tile *t = c->out_channels <= 16 ? &low : &wide;
   const om_conv_gemm_params params = gemm_params(c);
   const om_gpu_operand operands[2] = {om_gpu_read(b, 0), weights};
-  om_gpu_dispatch *d = add_result(b, variant(b, is_low ? t.pointwise : t.gemm), c, operands, 2);
+  om_gpu_dispatch *d = add_result(b, &t->gemm, c, operands, 2);
   if (!d) return om_gpu_no_memory;
   set_params(d, &params, sizeof params);
   set_window_constants(d, c->w);
-  return set_grid(b, d, c, &t, (uint64_t)c->slices * c->phases);
+  return set_grid(b, d, c, t, (uint64_t)c->slices * c->phases);
 }
 
 /* Kernel and stride are the same and nothing is padded or left over: no two taps meet. */
@@ -538,9 +550,9 @@ static bool is_shuffle(const conv *c) {
 /* The weights [C, M, kernel] are a matrix of terms by (channel, phase) as they are. */
 static const char *bind_shuffle(om_gpu_binder *b, const conv *c) {
   static const tile shuffle_tiles[] = {
-      {64, 64, OM_SHADER_CONV_SHUFFLE_64X64, OM_SHADER_CONV_SHUFFLE_64X64},
-      {32, 64, OM_SHADER_CONV_SHUFFLE_32X64, OM_SHADER_CONV_SHUFFLE_32X64},
-      {16, 64, OM_SHADER_CONV_SHUFFLE_16X64, OM_SHADER_CONV_SHUFFLE_16X64},
+      {64, 64, OM_GPU_FORMS(CONV_SHUFFLE_64X64), OM_GPU_FORMS(CONV_SHUFFLE_64X64)},
+      {32, 64, OM_GPU_FORMS(CONV_SHUFFLE_32X64), OM_GPU_FORMS(CONV_SHUFFLE_32X64)},
+      {16, 64, OM_GPU_FORMS(CONV_SHUFFLE_16X64), OM_GPU_FORMS(CONV_SHUFFLE_16X64)},
   };
   conv as_1x1 = *c;
   as_1x1.out_channels = c->out_channels * c->phases;
@@ -554,7 +566,7 @@ static const char *bind_shuffle(om_gpu_binder *b, const conv *c) {
   params.w_columns = as_1x1.out_channels / 4;
   params.w_rows = c->in_channels;
   const om_gpu_operand operands[2] = {om_gpu_read(b, 0), om_gpu_read(b, 1)};
-  om_gpu_dispatch *d = add_result(b, variant(b, shuffle_tiles[i].gemm), c, operands, 2);
+  om_gpu_dispatch *d = add_result(b, &shuffle_tiles[i].gemm, c, operands, 2);
   if (!d) return om_gpu_no_memory;
   set_params(d, &params, sizeof params);
   set_window_constants(d, c->w);
@@ -584,7 +596,7 @@ static const char *bind(om_gpu_binder *b) {
 #define OM_GPU_CONV_ENTRY(name)           \
   {.domain = "",                          \
    .type = name,                          \
-   .dtypes = OM_DT(OM_DTYPE_F32),         \
+   .dtypes = OM_DT_REAL,                  \
    .has_exact = true,                     \
    .primitives = OM_PRIMITIVE_ARITHMETIC, \
    .bind = bind}

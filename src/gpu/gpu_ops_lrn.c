@@ -1,4 +1,4 @@
-/* LRN on the device: float32. */
+/* LRN on the device: float32 and float16. */
 #include "abi/lrn_params.h"
 #include "gpu/om_gpu_copy.h"
 #include "ops/op_lrn.h"
@@ -22,8 +22,7 @@ static const char *bind(om_gpu_binder *b) {
   };
   const om_gpu_operand from = om_gpu_read(b, 0);
   const om_gpu_operand to = om_gpu_write(b, 0);
-  const bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
-  om_gpu_dispatch *d = om_gpu_add_dispatch(b, is_exact ? OM_SHADER_LRN_EXACT : OM_SHADER_LRN);
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, OM_GPU_KERNEL(b, LRN, x->dtype));
   if (!d) return om_gpu_no_memory;
   d->operands[0] = from;
   d->operands[1] = to;
@@ -41,7 +40,7 @@ static const char *bind(om_gpu_binder *b) {
 const om_gpu_op om_gpu_ops_lrn[] = {
     {.domain = "",
      .type = "LRN",
-     .dtypes = OM_DT(OM_DTYPE_F32),
+     .dtypes = OM_DT_REAL,
      .has_exact = true,
      .primitives = OM_PRIMITIVE_ARITHMETIC | OM_PRIMITIVE_DIVIDE | OM_PRIMITIVE_FUNCTIONS,
      .bind = bind},

@@ -1,5 +1,5 @@
-/* Pools on the device: float32, one to three spatial axes. A window's kernel and stride are
- * constants of the kernel, so that its loops are known to the compiler.
+/* Pools on the device: float32 and float16, one to three spatial axes. A window's kernel and stride
+ * are constants of the kernel, so that its loops are known to the compiler.
  */
 #include "abi/pool_global_params.h"
 #include "abi/pool_window_params.h"
@@ -8,22 +8,23 @@
 
 enum { WINDOW_THREADS = 128 }; /* of one workgroup; as pool.comp has it */
 
-/* The fast variants by om_pool_kind; the exact one stands behind each in the shaders' lists. */
-static const om_shader window_shaders[] = {
-    OM_SHADER_POOL_MAX, OM_SHADER_POOL_AVERAGE, OM_SHADER_POOL_POWERS};
-static const om_shader global_shaders[] = {
-    OM_SHADER_POOL_GLOBAL_MAX, OM_SHADER_POOL_GLOBAL_AVERAGE, OM_SHADER_POOL_GLOBAL_POWERS};
+/* By om_pool_kind. */
+static const om_gpu_forms window_forms[] = {
+    OM_GPU_FORMS(POOL_MAX), OM_GPU_FORMS(POOL_AVERAGE), OM_GPU_FORMS(POOL_POWERS)};
+static const om_gpu_forms global_forms[] = {OM_GPU_FORMS(POOL_GLOBAL_MAX),
+                                            OM_GPU_FORMS(POOL_GLOBAL_AVERAGE),
+                                            OM_GPU_FORMS(POOL_GLOBAL_POWERS)};
+static const om_gpu_forms indices_forms = OM_GPU_FORMS(POOL_MAX_INDICES);
 
 /* The result, or scratch in its place where only the indices are read. */
 static om_gpu_operand write_result(om_gpu_binder *b, uint64_t elems) {
   return om_gpu_output(b, 0) ? om_gpu_write(b, 0) : om_gpu_scratch(b, elems * sizeof(float));
 }
 
-static om_gpu_dispatch *add_result(om_gpu_binder *b, om_shader fast, uint64_t elems) {
+static om_gpu_dispatch *add_result(om_gpu_binder *b, const om_gpu_forms *forms, uint64_t elems) {
   const om_gpu_operand operands[3] = {
       om_gpu_read(b, 0), write_result(b, elems), om_gpu_write(b, 1)};
-  const bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
-  om_gpu_dispatch *d = om_gpu_add_dispatch(b, is_exact ? (om_shader)(fast + 1) : fast);
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, om_gpu_form(b, forms, om_gpu_input(b, 0)->dtype));
   if (!d) return NULL;
   memcpy(d->operands, operands, sizeof operands);
   d->operand_count = om_gpu_output(b, 1) ? 3 : 2;
@@ -41,7 +42,7 @@ static const char *bind_global(om_gpu_binder *b, const om_pool_params *params, c
       .exponent = params->exponent,
       .root = 1 / params->exponent,
   };
-  om_gpu_dispatch *d = add_result(b, global_shaders[params->kind], global.planes);
+  om_gpu_dispatch *d = add_result(b, &global_forms[params->kind], global.planes);
   if (!d) return om_gpu_no_memory;
   memcpy(d->params, &global, sizeof global);
   d->params_bytes = sizeof global;
@@ -74,9 +75,8 @@ static om_pool_window_params describe(const om_pool_params *params, const om_win
 static const char *bind_window(om_gpu_binder *b, const om_pool_params *params, const om_window *w) {
   const om_pool_window_params window = describe(params, w);
   const bool wants_indices = om_gpu_output(b, 1) != NULL;
-  const om_shader shader =
-      wants_indices ? OM_SHADER_POOL_MAX_INDICES : window_shaders[params->kind];
-  om_gpu_dispatch *d = add_result(b, shader, window.elems);
+  const om_gpu_forms *forms = wants_indices ? &indices_forms : &window_forms[params->kind];
+  om_gpu_dispatch *d = add_result(b, forms, window.elems);
   if (!d) return om_gpu_no_memory;
   memcpy(d->params, &window, sizeof window);
   d->params_bytes = sizeof window;
@@ -113,7 +113,7 @@ static const char *bind(om_gpu_binder *b) {
 #define OM_GPU_POOL_ENTRY(name, rests_on)              \
   {.domain = "",                                       \
    .type = name,                                       \
-   .dtypes = OM_DT(OM_DTYPE_F32),                      \
+   .dtypes = OM_DT_REAL,                               \
    .has_exact = true,                                  \
    .primitives = OM_PRIMITIVE_ARITHMETIC | (rests_on), \
    .bind = bind}

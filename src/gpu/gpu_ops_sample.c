@@ -1,4 +1,4 @@
-/* GridSample and RoiAlign on the device: float32. */
+/* GridSample and RoiAlign on the device: float32 and float16. */
 #include "abi/grid_sample_params.h"
 #include "abi/roi_align_params.h"
 #include "gpu/om_gpu_copy.h"
@@ -9,7 +9,7 @@ enum { THREADS = 128 }; /* of one workgroup; as the shaders have it */
 static const char *check_inputs(om_gpu_binder *b) {
   const om_tensor *places = om_gpu_input(b, 1);
   if (!om_gpu_output(b, 0)) return "nothing reads its result";
-  if (places->dtype != OM_DTYPE_F32) {
+  if (places->dtype != om_gpu_input(b, 0)->dtype) {
     return om_gpu_reason(b, "its input 1 is %s", om_dtype_name(places->dtype));
   }
   const char *reason = om_gpu_check_words(b, om_tensor_elems(om_gpu_input(b, 0)));
@@ -19,17 +19,15 @@ static const char *check_inputs(om_gpu_binder *b) {
 
 /* Appends the dispatch: the operands are the inputs and the result, in order. */
 static om_gpu_dispatch *add_result(om_gpu_binder *b,
-                                   om_shader fast,
+                                   const om_gpu_forms *forms,
                                    uint32_t input_count,
                                    const void *params,
                                    uint32_t params_bytes) {
   om_gpu_operand operands[4];
   for (uint32_t i = 0; i < input_count; ++i) operands[i] = om_gpu_read(b, i);
   operands[input_count] = om_gpu_write(b, 0);
-  /* The exact variant stands behind the fast one in each shader's list. */
-  const bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
   const uint64_t elems = om_tensor_elems(om_gpu_output(b, 0));
-  om_gpu_dispatch *d = om_gpu_add_dispatch(b, is_exact ? (om_shader)(fast + 1) : fast);
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, om_gpu_form(b, forms, om_gpu_input(b, 0)->dtype));
   if (!d) return NULL;
   memcpy(d->operands, operands, (input_count + 1) * sizeof *operands);
   d->operand_count = input_count + 1;
@@ -44,6 +42,7 @@ static om_gpu_dispatch *add_result(om_gpu_binder *b,
 }
 
 static const char *bind_grid(om_gpu_binder *b) {
+  static const om_gpu_forms forms = OM_GPU_FORMS(GRID_SAMPLE);
   const char *reason = check_inputs(b);
   if (reason) return reason;
   const om_grid_sample job =
@@ -56,7 +55,7 @@ static const char *bind_grid(om_gpu_binder *b) {
       .pixels = (uint32_t)job.pixels,
       .elems = (uint32_t)om_tensor_elems(om_gpu_output(b, 0)),
   };
-  om_gpu_dispatch *d = add_result(b, OM_SHADER_GRID_SAMPLE, 2, &params, sizeof params);
+  om_gpu_dispatch *d = add_result(b, &forms, 2, &params, sizeof params);
   if (!d) return om_gpu_no_memory;
   d->constants[0] = job.mode;
   d->constants[1] = job.padding;
@@ -67,6 +66,7 @@ static const char *bind_grid(om_gpu_binder *b) {
 }
 
 static const char *bind_roi(om_gpu_binder *b) {
+  static const om_gpu_forms forms = OM_GPU_FORMS(ROI_ALIGN);
   const om_tensor *x = om_gpu_input(b, 0);
   const char *reason = check_inputs(b);
   if (reason) return reason;
@@ -82,7 +82,7 @@ static const char *bind_roi(om_gpu_binder *b) {
       .elems = (uint32_t)om_tensor_elems(om_gpu_output(b, 0)),
       .scale = job.scale,
   };
-  om_gpu_dispatch *d = add_result(b, OM_SHADER_ROI_ALIGN, 3, &params, sizeof params);
+  om_gpu_dispatch *d = add_result(b, &forms, 3, &params, sizeof params);
   if (!d) return om_gpu_no_memory;
   d->constants[0] = job.is_max;
   d->constants[1] = job.is_half_pixel;
@@ -94,7 +94,7 @@ static const char *bind_roi(om_gpu_binder *b) {
 #define OM_GPU_SAMPLE_ENTRY(name, function)                                          \
   {.domain = "",                                                                     \
    .type = (name),                                                                   \
-   .dtypes = OM_DT(OM_DTYPE_F32),                                                    \
+   .dtypes = OM_DT_REAL,                                                             \
    .has_exact = true,                                                                \
    .primitives = OM_PRIMITIVE_ARITHMETIC | OM_PRIMITIVE_DIVIDE | OM_PRIMITIVE_ROUND, \
    .bind = (function)}

@@ -201,6 +201,11 @@ static const om_op_case max_cases[] = {
      .attrs = "kernel_shape=3,3",
      .bit_exact = true,
      .declined = "float16"},
+    {.name = "half_indices",
+     .inputs = {"f16 1x2x5x6"},
+     .attrs = "kernel_shape=3,3 pads=1,1,1,1 strides=2,2",
+     .output_count = 2,
+     .bit_exact = true},
     {.name = "double",
      .inputs = {"f64 1x2x5x5"},
      .attrs = "kernel_shape=3,3",
@@ -286,12 +291,13 @@ static const om_op_case global_mean_cases[] = {
     {.name = "many_rounds", .inputs = {"f32 1x3x33x61"}},
     {.name = "one_axis", .inputs = {"f32 2x3x257"}},
     {.name = "three_axes", .inputs = {"f32 2x3x4x5x6"}},
-    {.name = "half", .inputs = {"f16 1x2x20x20"}, .declined = "float16"},
+    {.name = "half", .inputs = {"f16 1x2x20x20"}},
     {.name = "double", .inputs = {"f64 1x2x20x20"}, .declined = "float64"},
 };
 
 static const om_op_case global_max_cases[] = {
     {.name = "few_lanes", .inputs = {"f32 2x3x5x7"}, .bit_exact = true},
+    {.name = "half", .inputs = {"f16 2x3x5x77"}, .bit_exact = true},
     {.name = "many_rounds", .inputs = {"f32 1x3x33x61"}, .bit_exact = true},
     {.name = "negative", .inputs = {"f32 1x2x3x3 range -9 -1"}, .bit_exact = true},
     {.name = "nan", .inputs = {"f32 1x1x300 = 1 2 nan 4"}, .expected = {"nan"}},
@@ -300,6 +306,7 @@ static const om_op_case global_max_cases[] = {
 static const om_op_case global_power_cases[] = {
     {.name = "squares", .inputs = {"f32 2x3x17x19"}},
     {.name = "cubes", .inputs = {"f32 2x3x5x4"}, .attrs = "p=3"},
+    {.name = "half", .inputs = {"f16 2x3x5x4"}},
     {.name = "magnitudes", .inputs = {"f32 1x2x300"}, .attrs = "p=1"},
 };
 

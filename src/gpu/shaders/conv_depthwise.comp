@@ -4,16 +4,26 @@
 // blocks of 32 from 0 (a 5x5 kernel is one block), four blocks a group, groups in order. The K and
 // S variants know kernel and stride: each input element of a row is read once for four results.
 //
-//! kernel conv_depthwise           OM_EXACT=0
-//! kernel conv_depthwise_exact     OM_EXACT=1
-//! kernel conv_depthwise_k3s1        OM_EXACT=0 K=3 S=1
-//! kernel conv_depthwise_k3s1_exact  OM_EXACT=1 K=3 S=1
-//! kernel conv_depthwise_k3s2        OM_EXACT=0 K=3 S=2
-//! kernel conv_depthwise_k3s2_exact  OM_EXACT=1 K=3 S=2
-//! kernel conv_depthwise_k5s1        OM_EXACT=0 K=5 S=1
-//! kernel conv_depthwise_k5s1_exact  OM_EXACT=1 K=5 S=1
-//! kernel conv_depthwise_k5s2        OM_EXACT=0 K=5 S=2
-//! kernel conv_depthwise_k5s2_exact  OM_EXACT=1 K=5 S=2
+//! kernel conv_depthwise                  OM_EXACT=0
+//! kernel conv_depthwise_exact            OM_EXACT=1
+//! kernel conv_depthwise_half             OM_EXACT=0 HALF=1
+//! kernel conv_depthwise_half_exact       OM_EXACT=1 HALF=1
+//! kernel conv_depthwise_k3s1             OM_EXACT=0 K=3 S=1
+//! kernel conv_depthwise_k3s1_exact       OM_EXACT=1 K=3 S=1
+//! kernel conv_depthwise_k3s1_half        OM_EXACT=0 HALF=1 K=3 S=1
+//! kernel conv_depthwise_k3s1_half_exact  OM_EXACT=1 HALF=1 K=3 S=1
+//! kernel conv_depthwise_k3s2             OM_EXACT=0 K=3 S=2
+//! kernel conv_depthwise_k3s2_exact       OM_EXACT=1 K=3 S=2
+//! kernel conv_depthwise_k3s2_half        OM_EXACT=0 HALF=1 K=3 S=2
+//! kernel conv_depthwise_k3s2_half_exact  OM_EXACT=1 HALF=1 K=3 S=2
+//! kernel conv_depthwise_k5s1             OM_EXACT=0 K=5 S=1
+//! kernel conv_depthwise_k5s1_exact       OM_EXACT=1 K=5 S=1
+//! kernel conv_depthwise_k5s1_half        OM_EXACT=0 HALF=1 K=5 S=1
+//! kernel conv_depthwise_k5s1_half_exact  OM_EXACT=1 HALF=1 K=5 S=1
+//! kernel conv_depthwise_k5s2             OM_EXACT=0 K=5 S=2
+//! kernel conv_depthwise_k5s2_exact       OM_EXACT=1 K=5 S=2
+//! kernel conv_depthwise_k5s2_half        OM_EXACT=0 HALF=1 K=5 S=2
+//! kernel conv_depthwise_k5s2_half_exact  OM_EXACT=1 HALF=1 K=5 S=2
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -32,13 +42,13 @@ OM_CONSTANT(1, KERNEL_W, 1)
 OM_CONSTANT(2, STRIDE_H, 1)        // the K and S variants: stride of the rows alone
 OM_CONSTANT(3, STRIDE_W, 1)
 
-layout(set = 0, binding = 0, std430) readonly buffer Input { float input_data[]; };
-layout(set = 0, binding = 1, std430) readonly buffer Weights { float weights[]; };
-layout(set = 0, binding = 2, std430) writeonly buffer Output { float output_data[]; };
+layout(set = 0, binding = 0, std430) readonly buffer Input { ELEMENT input_data[]; };
+layout(set = 0, binding = 1, std430) readonly buffer Weights { ELEMENT weights[]; };
+layout(set = 0, binding = 2, std430) writeonly buffer Output { ELEMENT output_data[]; };
 
 // An element of a row of the input; 0 outside.
 float load(uint row, bool is_row_inside, int x) {
-  if (is_row_inside && uint(x) < P.in_w) return input_data[row + uint(x)];
+  if (is_row_inside && uint(x) < P.in_w) return LOAD(input_data[row + uint(x)]);
   return 0.0;
 }
 
@@ -60,7 +70,7 @@ vec4 window_sums(uint plane, uint w, int y, int x) {
     [[unroll]] for (int i = 0; i < SPAN; ++i) v[i] = load(row, is_inside, x + i);
     [[unroll]] for (int kx = 0; kx < K; ++kx) {
       vec4 taps = vec4(v[kx], v[kx + S], v[kx + 2 * S], v[kx + 3 * S]);
-      MULTIPLY(sum, taps, weights[w + uint(ky * K + kx)])
+      MULTIPLY(sum, taps, LOAD(weights[w + uint(ky * K + kx)]))
     }
   }
   return sum;
@@ -84,7 +94,7 @@ vec4 window_sums(uint plane, uint w, int y, int x) {
       int at_x = x + int(kx * P.dilation_w);
       vec4 taps = vec4(load(row, is_inside, at_x), load(row, is_inside, at_x + stride),
                        load(row, is_inside, at_x + 2 * stride), load(row, is_inside, at_x + 3 * stride));
-      MULTIPLY(block, taps, weights[w + term])
+      MULTIPLY(block, taps, LOAD(weights[w + term]))
       ++term;
       if (term % 32u == 0u || term == terms) {
         uint number = (term - 1u) / 32u;
@@ -127,7 +137,8 @@ void main() {
     uint element = row * P.out_w + out_x;
     uint count = min(4u, P.out_w - out_x);
     for (uint i = 0u; i < count; ++i) {
-      output_data[element + i] = chain_apply_channel(sums.x, element + i, channel);
+      float value = chain_apply_channel(sums.x, element + i, channel);
+      output_data[element + i] = STORE(value);
       sums = sums.yzwx;
     }
   }

@@ -18,40 +18,74 @@
 //
 // The conv_volume variants have three axes, whose first is known by constants alone.
 //
-//! kernel conv_gemm_64x64              OM_EXACT=0 BM=64 BN=64 TM=4
-//! kernel conv_gemm_64x64_exact        OM_EXACT=1 BM=64 BN=64 TM=4
-//! kernel conv_gemm_32x64              OM_EXACT=0 BM=32 BN=64 TM=4
-//! kernel conv_gemm_32x64_exact        OM_EXACT=1 BM=32 BN=64 TM=4
-//! kernel conv_gemm_32x32              OM_EXACT=0 BM=32 BN=32 TM=2
-//! kernel conv_gemm_32x32_exact        OM_EXACT=1 BM=32 BN=32 TM=2
-//! kernel conv_gemm_16x64              OM_EXACT=0 BM=16 BN=64 TM=2
-//! kernel conv_gemm_16x64_exact        OM_EXACT=1 BM=16 BN=64 TM=2
-//! kernel conv_gemm_split              OM_EXACT=0 BM=32 BN=32 TM=2 SPLIT=1
-//! kernel conv_gemm_split_exact        OM_EXACT=1 BM=32 BN=32 TM=2 SPLIT=1
-//! kernel conv_1x1_64x64               OM_EXACT=0 BM=64 BN=64 TM=4 POINTWISE=1
-//! kernel conv_1x1_64x64_exact         OM_EXACT=1 BM=64 BN=64 TM=4 POINTWISE=1
-//! kernel conv_1x1_32x64               OM_EXACT=0 BM=32 BN=64 TM=4 POINTWISE=1
-//! kernel conv_1x1_32x64_exact         OM_EXACT=1 BM=32 BN=64 TM=4 POINTWISE=1
-//! kernel conv_1x1_32x32               OM_EXACT=0 BM=32 BN=32 TM=2 POINTWISE=1
-//! kernel conv_1x1_32x32_exact         OM_EXACT=1 BM=32 BN=32 TM=2 POINTWISE=1
-//! kernel conv_1x1_16x64               OM_EXACT=0 BM=16 BN=64 TM=2 POINTWISE=1
-//! kernel conv_1x1_16x64_exact         OM_EXACT=1 BM=16 BN=64 TM=2 POINTWISE=1
-//! kernel conv_1x1_split               OM_EXACT=0 BM=32 BN=32 TM=2 POINTWISE=1 SPLIT=1
-//! kernel conv_1x1_split_exact         OM_EXACT=1 BM=32 BN=32 TM=2 POINTWISE=1 SPLIT=1
-//! kernel conv_shuffle_64x64           OM_EXACT=0 BM=64 BN=64 TM=4 POINTWISE=1 SHUFFLE=1
-//! kernel conv_shuffle_64x64_exact     OM_EXACT=1 BM=64 BN=64 TM=4 POINTWISE=1 SHUFFLE=1
-//! kernel conv_shuffle_32x64           OM_EXACT=0 BM=32 BN=64 TM=4 POINTWISE=1 SHUFFLE=1
-//! kernel conv_shuffle_32x64_exact     OM_EXACT=1 BM=32 BN=64 TM=4 POINTWISE=1 SHUFFLE=1
-//! kernel conv_shuffle_16x64           OM_EXACT=0 BM=16 BN=64 TM=2 POINTWISE=1 SHUFFLE=1
-//! kernel conv_shuffle_16x64_exact     OM_EXACT=1 BM=16 BN=64 TM=2 POINTWISE=1 SHUFFLE=1
-//! kernel conv_transpose_32x64         OM_EXACT=0 BM=32 BN=64 TM=4 TRANSPOSED=1
-//! kernel conv_transpose_32x64_exact   OM_EXACT=1 BM=32 BN=64 TM=4 TRANSPOSED=1
-//! kernel conv_transpose_16x64         OM_EXACT=0 BM=16 BN=64 TM=2 TRANSPOSED=1
-//! kernel conv_transpose_16x64_exact   OM_EXACT=1 BM=16 BN=64 TM=2 TRANSPOSED=1
-//! kernel conv_volume                  OM_EXACT=0 BM=32 BN=64 TM=4 VOLUME=1
-//! kernel conv_volume_exact            OM_EXACT=1 BM=32 BN=64 TM=4 VOLUME=1
-//! kernel conv_volume_transpose        OM_EXACT=0 BM=32 BN=64 TM=4 VOLUME=1 TRANSPOSED=1
-//! kernel conv_volume_transpose_exact  OM_EXACT=1 BM=32 BN=64 TM=4 VOLUME=1 TRANSPOSED=1
+//! kernel conv_gemm_64x64                   OM_EXACT=0 BM=64 BN=64 TM=4
+//! kernel conv_gemm_64x64_exact             OM_EXACT=1 BM=64 BN=64 TM=4
+//! kernel conv_gemm_64x64_half              OM_EXACT=0 HALF=1 BM=64 BN=64 TM=4
+//! kernel conv_gemm_64x64_half_exact        OM_EXACT=1 HALF=1 BM=64 BN=64 TM=4
+//! kernel conv_gemm_32x64                   OM_EXACT=0 BM=32 BN=64 TM=4
+//! kernel conv_gemm_32x64_exact             OM_EXACT=1 BM=32 BN=64 TM=4
+//! kernel conv_gemm_32x64_half              OM_EXACT=0 HALF=1 BM=32 BN=64 TM=4
+//! kernel conv_gemm_32x64_half_exact        OM_EXACT=1 HALF=1 BM=32 BN=64 TM=4
+//! kernel conv_gemm_32x32                   OM_EXACT=0 BM=32 BN=32 TM=2
+//! kernel conv_gemm_32x32_exact             OM_EXACT=1 BM=32 BN=32 TM=2
+//! kernel conv_gemm_32x32_half              OM_EXACT=0 HALF=1 BM=32 BN=32 TM=2
+//! kernel conv_gemm_32x32_half_exact        OM_EXACT=1 HALF=1 BM=32 BN=32 TM=2
+//! kernel conv_gemm_16x64                   OM_EXACT=0 BM=16 BN=64 TM=2
+//! kernel conv_gemm_16x64_exact             OM_EXACT=1 BM=16 BN=64 TM=2
+//! kernel conv_gemm_16x64_half              OM_EXACT=0 HALF=1 BM=16 BN=64 TM=2
+//! kernel conv_gemm_16x64_half_exact        OM_EXACT=1 HALF=1 BM=16 BN=64 TM=2
+//! kernel conv_gemm_split                   OM_EXACT=0 BM=32 BN=32 TM=2 SPLIT=1
+//! kernel conv_gemm_split_exact             OM_EXACT=1 BM=32 BN=32 TM=2 SPLIT=1
+//! kernel conv_gemm_split_half              OM_EXACT=0 HALF=1 BM=32 BN=32 TM=2 SPLIT=1
+//! kernel conv_gemm_split_half_exact        OM_EXACT=1 HALF=1 BM=32 BN=32 TM=2 SPLIT=1
+//! kernel conv_1x1_64x64                    OM_EXACT=0 BM=64 BN=64 TM=4 POINTWISE=1
+//! kernel conv_1x1_64x64_exact              OM_EXACT=1 BM=64 BN=64 TM=4 POINTWISE=1
+//! kernel conv_1x1_64x64_half               OM_EXACT=0 HALF=1 BM=64 BN=64 TM=4 POINTWISE=1
+//! kernel conv_1x1_64x64_half_exact         OM_EXACT=1 HALF=1 BM=64 BN=64 TM=4 POINTWISE=1
+//! kernel conv_1x1_32x64                    OM_EXACT=0 BM=32 BN=64 TM=4 POINTWISE=1
+//! kernel conv_1x1_32x64_exact              OM_EXACT=1 BM=32 BN=64 TM=4 POINTWISE=1
+//! kernel conv_1x1_32x64_half               OM_EXACT=0 HALF=1 BM=32 BN=64 TM=4 POINTWISE=1
+//! kernel conv_1x1_32x64_half_exact         OM_EXACT=1 HALF=1 BM=32 BN=64 TM=4 POINTWISE=1
+//! kernel conv_1x1_32x32                    OM_EXACT=0 BM=32 BN=32 TM=2 POINTWISE=1
+//! kernel conv_1x1_32x32_exact              OM_EXACT=1 BM=32 BN=32 TM=2 POINTWISE=1
+//! kernel conv_1x1_32x32_half               OM_EXACT=0 HALF=1 BM=32 BN=32 TM=2 POINTWISE=1
+//! kernel conv_1x1_32x32_half_exact         OM_EXACT=1 HALF=1 BM=32 BN=32 TM=2 POINTWISE=1
+//! kernel conv_1x1_16x64                    OM_EXACT=0 BM=16 BN=64 TM=2 POINTWISE=1
+//! kernel conv_1x1_16x64_exact              OM_EXACT=1 BM=16 BN=64 TM=2 POINTWISE=1
+//! kernel conv_1x1_16x64_half               OM_EXACT=0 HALF=1 BM=16 BN=64 TM=2 POINTWISE=1
+//! kernel conv_1x1_16x64_half_exact         OM_EXACT=1 HALF=1 BM=16 BN=64 TM=2 POINTWISE=1
+//! kernel conv_1x1_split                    OM_EXACT=0 BM=32 BN=32 TM=2 POINTWISE=1 SPLIT=1
+//! kernel conv_1x1_split_exact              OM_EXACT=1 BM=32 BN=32 TM=2 POINTWISE=1 SPLIT=1
+//! kernel conv_1x1_split_half               OM_EXACT=0 HALF=1 BM=32 BN=32 TM=2 POINTWISE=1 SPLIT=1
+//! kernel conv_1x1_split_half_exact         OM_EXACT=1 HALF=1 BM=32 BN=32 TM=2 POINTWISE=1 SPLIT=1
+//! kernel conv_shuffle_64x64                OM_EXACT=0 BM=64 BN=64 TM=4 POINTWISE=1 SHUFFLE=1
+//! kernel conv_shuffle_64x64_exact          OM_EXACT=1 BM=64 BN=64 TM=4 POINTWISE=1 SHUFFLE=1
+//! kernel conv_shuffle_64x64_half           OM_EXACT=0 HALF=1 BM=64 BN=64 TM=4 POINTWISE=1 SHUFFLE=1
+//! kernel conv_shuffle_64x64_half_exact     OM_EXACT=1 HALF=1 BM=64 BN=64 TM=4 POINTWISE=1 SHUFFLE=1
+//! kernel conv_shuffle_32x64                OM_EXACT=0 BM=32 BN=64 TM=4 POINTWISE=1 SHUFFLE=1
+//! kernel conv_shuffle_32x64_exact          OM_EXACT=1 BM=32 BN=64 TM=4 POINTWISE=1 SHUFFLE=1
+//! kernel conv_shuffle_32x64_half           OM_EXACT=0 HALF=1 BM=32 BN=64 TM=4 POINTWISE=1 SHUFFLE=1
+//! kernel conv_shuffle_32x64_half_exact     OM_EXACT=1 HALF=1 BM=32 BN=64 TM=4 POINTWISE=1 SHUFFLE=1
+//! kernel conv_shuffle_16x64                OM_EXACT=0 BM=16 BN=64 TM=2 POINTWISE=1 SHUFFLE=1
+//! kernel conv_shuffle_16x64_exact          OM_EXACT=1 BM=16 BN=64 TM=2 POINTWISE=1 SHUFFLE=1
+//! kernel conv_shuffle_16x64_half           OM_EXACT=0 HALF=1 BM=16 BN=64 TM=2 POINTWISE=1 SHUFFLE=1
+//! kernel conv_shuffle_16x64_half_exact     OM_EXACT=1 HALF=1 BM=16 BN=64 TM=2 POINTWISE=1 SHUFFLE=1
+//! kernel conv_transpose_32x64              OM_EXACT=0 BM=32 BN=64 TM=4 TRANSPOSED=1
+//! kernel conv_transpose_32x64_exact        OM_EXACT=1 BM=32 BN=64 TM=4 TRANSPOSED=1
+//! kernel conv_transpose_32x64_half         OM_EXACT=0 HALF=1 BM=32 BN=64 TM=4 TRANSPOSED=1
+//! kernel conv_transpose_32x64_half_exact   OM_EXACT=1 HALF=1 BM=32 BN=64 TM=4 TRANSPOSED=1
+//! kernel conv_transpose_16x64              OM_EXACT=0 BM=16 BN=64 TM=2 TRANSPOSED=1
+//! kernel conv_transpose_16x64_exact        OM_EXACT=1 BM=16 BN=64 TM=2 TRANSPOSED=1
+//! kernel conv_transpose_16x64_half         OM_EXACT=0 HALF=1 BM=16 BN=64 TM=2 TRANSPOSED=1
+//! kernel conv_transpose_16x64_half_exact   OM_EXACT=1 HALF=1 BM=16 BN=64 TM=2 TRANSPOSED=1
+//! kernel conv_volume                       OM_EXACT=0 BM=32 BN=64 TM=4 VOLUME=1
+//! kernel conv_volume_exact                 OM_EXACT=1 BM=32 BN=64 TM=4 VOLUME=1
+//! kernel conv_volume_half                  OM_EXACT=0 HALF=1 BM=32 BN=64 TM=4 VOLUME=1
+//! kernel conv_volume_half_exact            OM_EXACT=1 HALF=1 BM=32 BN=64 TM=4 VOLUME=1
+//! kernel conv_volume_transpose             OM_EXACT=0 BM=32 BN=64 TM=4 VOLUME=1 TRANSPOSED=1
+//! kernel conv_volume_transpose_exact       OM_EXACT=1 BM=32 BN=64 TM=4 VOLUME=1 TRANSPOSED=1
+//! kernel conv_volume_transpose_half        OM_EXACT=0 HALF=1 BM=32 BN=64 TM=4 VOLUME=1 TRANSPOSED=1
+//! kernel conv_volume_transpose_half_exact  OM_EXACT=1 HALF=1 BM=32 BN=64 TM=4 VOLUME=1 TRANSPOSED=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -95,12 +129,16 @@ OM_CONSTANT(9, TAP_STEP_D, 1)
 #endif
 
 #ifdef POINTWISE
-layout(set = 0, binding = 0, std430) readonly buffer Input { vec4 input_data[]; };
+layout(set = 0, binding = 0, std430) readonly buffer Input { ELEMENT4 input_data[]; };
 #else
-layout(set = 0, binding = 0, std430) readonly buffer Input { float input_data[]; };
+layout(set = 0, binding = 0, std430) readonly buffer Input { ELEMENT input_data[]; };
 #endif
-layout(set = 0, binding = 1, std430) readonly buffer Weights { vec4 weights[]; };
+layout(set = 0, binding = 1, std430) readonly buffer Weights { ELEMENT4 weights[]; };
+#ifdef SPLIT
 layout(set = 0, binding = 2, std430) writeonly buffer Output { float output_data[]; };
+#else
+layout(set = 0, binding = 2, std430) writeonly buffer Output { ELEMENT output_data[]; };
+#endif
 
 // A block's weights and pixels; at the end the results.
 #if TM == 4
@@ -230,7 +268,7 @@ void locate(uint slice) {
 // Four neighbouring channels' weights of a term.
 vec4 load_weights(uint term, uint column) {
   uint row = min(term, max(terms, 1u) - 1u);
-  return weights[weights_base + row * P.w_columns + min(column, P.w_columns - 1u)];
+  return LOAD4(weights[weights_base + row * P.w_columns + min(column, P.w_columns - 1u)]);
 }
 
 #ifdef POINTWISE
@@ -238,13 +276,13 @@ vec4 load_weights(uint term, uint column) {
 vec4 load_pixels(uint term, uint pixel, ivec4 y, ivec4 x, uint shift, inout uint mask) {
   if (term < terms) mask |= 15u << shift;
   uint row = min(term, max(terms, 1u) - 1u);
-  return input_data[(input_base + row * pixel_count + min(pixel, pixel_count - 4u)) / 4u];
+  return LOAD4(input_data[(input_base + row * pixel_count + min(pixel, pixel_count - 4u)) / 4u]);
 }
 #else
 float load_pixel(bool is_term, uint plane, int y, int x, uint shift, inout uint mask) {
   bool is_inside = is_term && uint(y) < P.in_h && uint(x) < P.in_w;
   mask |= uint(is_inside) << shift;
-  return input_data[is_inside ? plane + uint(y) * P.in_w + uint(x) : 0u];
+  return LOAD(input_data[is_inside ? plane + uint(y) * P.in_w + uint(x) : 0u]);
 }
 
 // Four pixels of a term, at their positions (y, x) before the tap's offset.
@@ -389,8 +427,8 @@ void store(uint slice, uint first_channel, uint first_pixel, uint thread, uint s
 #ifdef SPLIT
       output_data[split * (gl_NumWorkGroups.z / P.splits * P.out_channels * plane) + element] = value;
 #else
-      output_data[element] =
-          chain_apply_channel(value, element, slice % P.groups * P.out_channels + channel);
+      value = chain_apply_channel(value, element, slice % P.groups * P.out_channels + channel);
+      output_data[element] = STORE(value);
 #endif
     }
   }

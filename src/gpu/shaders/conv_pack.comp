@@ -2,6 +2,7 @@
 // zeros to a multiple of 4. Moves values only.
 //
 //! kernel conv_pack
+//! kernel conv_pack_half  HALF=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/om_shader.glsl"
@@ -10,8 +11,8 @@
 #define GROUP 128
 layout(local_size_x = GROUP) in;
 
-layout(set = 0, binding = 0, std430) readonly buffer Weights { float weights[]; };
-layout(set = 0, binding = 1, std430) writeonly buffer Packed { float packed_weights[]; };
+layout(set = 0, binding = 0, std430) readonly buffer Weights { ELEMENT weights[]; };
+layout(set = 0, binding = 1, std430) writeonly buffer Packed { ELEMENT packed_weights[]; };
 
 void main() {
   uint at = om_group_index() * uint(GROUP) + gl_LocalInvocationID.x;
@@ -21,8 +22,8 @@ void main() {
     uint group = at / P.columns / P.rows;
     float value = 0.0;
     if (channel < P.out_channels) {
-      value = weights[(group * P.out_channels + channel) * P.rows + row];
+      value = LOAD(weights[(group * P.out_channels + channel) * P.rows + row]);
     }
-    packed_weights[at] = value;
+    packed_weights[at] = STORE(value);
   }
 }

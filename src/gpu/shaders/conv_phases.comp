@@ -2,6 +2,7 @@
 // channel], channels padded with zeros to a multiple of 4. Moves values only.
 //
 //! kernel conv_phases
+//! kernel conv_phases_half  HALF=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/om_shader.glsl"
@@ -11,8 +12,8 @@
 #define GROUP 128
 layout(local_size_x = GROUP) in;
 
-layout(set = 0, binding = 0, std430) readonly buffer Weights { float weights[]; };
-layout(set = 0, binding = 1, std430) writeonly buffer Packed { float packed_weights[]; };
+layout(set = 0, binding = 0, std430) readonly buffer Weights { ELEMENT weights[]; };
+layout(set = 0, binding = 1, std430) writeonly buffer Packed { ELEMENT packed_weights[]; };
 
 // One axis: .x the phase's first tap, .y how many it has.
 uvec2 axis_taps(uint phase, uint kernel, uint stride, uint pad, uint dilation, uint kernel_step) {
@@ -44,9 +45,9 @@ void main() {
       uint kx = x.x + tap % x.y * P.kernel_step_w;
       uint ky = y.x + tap / x.y % y.y * P.kernel_step_h;
       uint kz = z.x + tap / x.y / y.y * P.kernel_step_d;
-      value = weights[(((channel * P.out_channels + result) * P.kernel_d + kz) * P.kernel_h + ky) *
-                          P.kernel_w + kx];
+      value = LOAD(weights[(((channel * P.out_channels + result) * P.kernel_d + kz) * P.kernel_h + ky) *
+                          P.kernel_w + kx]);
     }
-    packed_weights[at] = value;
+    packed_weights[at] = STORE(value);
   }
 }

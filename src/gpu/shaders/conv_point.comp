@@ -3,8 +3,10 @@
 // A workgroup makes 32 channels of one pixel: 8 invocations for each channel take the blocks of
 // 32 terms in turn. The block sums meet in shared memory and are added in docs/exact.md's order.
 //
-//! kernel conv_point        OM_EXACT=0
-//! kernel conv_point_exact  OM_EXACT=1
+//! kernel conv_point             OM_EXACT=0
+//! kernel conv_point_exact       OM_EXACT=1
+//! kernel conv_point_half        OM_EXACT=0 HALF=1
+//! kernel conv_point_half_exact  OM_EXACT=1 HALF=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -20,9 +22,9 @@
 #define BLOCKS 8                   // two groups of four
 layout(local_size_x = CHANNELS, local_size_y = BLOCKS) in;
 
-layout(set = 0, binding = 0, std430) readonly buffer Input { float input_data[]; };
-layout(set = 0, binding = 1, std430) readonly buffer Weights { float weights[]; };
-layout(set = 0, binding = 2, std430) writeonly buffer Output { float output_data[]; };
+layout(set = 0, binding = 0, std430) readonly buffer Input { ELEMENT input_data[]; };
+layout(set = 0, binding = 1, std430) readonly buffer Weights { ELEMENT weights[]; };
+layout(set = 0, binding = 2, std430) writeonly buffer Output { ELEMENT output_data[]; };
 
 shared float block_sums[BLOCKS * CHANNELS];
 
@@ -42,13 +44,15 @@ float block_sum(uint first, uint input_base, uint channel) {
     float x[8];
     float w[8];
     [[unroll]] for (uint i = 0u; i < 8u; ++i) {
-      x[i] = input_data[input_base + (k + i) * P.pixels];
-      w[i] = weights[(k + i) * P.w_columns + channel];
+      x[i] = LOAD(input_data[input_base + (k + i) * P.pixels]);
+      w[i] = LOAD(weights[(k + i) * P.w_columns + channel]);
     }
     [[unroll]] for (uint i = 0u; i < 8u; ++i) MULTIPLY(sum, x[i], w[i])
   }
   for (; k < end; ++k) {
-    MULTIPLY(sum, input_data[input_base + k * P.pixels], weights[k * P.w_columns + channel])
+    float x = LOAD(input_data[input_base + k * P.pixels]);
+    float w = LOAD(weights[k * P.w_columns + channel]);
+    MULTIPLY(sum, x, w)
   }
   return sum;
 }
@@ -86,6 +90,7 @@ void main() {
   }
   if (own_block == 0u && channel < P.out_channels) {
     uint element = (image * P.out_channels + channel) * P.pixels + pixel;
-    output_data[element] = chain_apply_channel(total, element, channel);
+    float value = chain_apply_channel(total, element, channel);
+    output_data[element] = STORE(value);
   }
 }

@@ -2,8 +2,10 @@
 // those of cpu/exact/om_exact_sample.h. From the last axis to the first, w0 * v0, then + w1 * v1
 // and so on.
 //
-//! kernel grid_sample        OM_EXACT=0
-//! kernel grid_sample_exact  OM_EXACT=1
+//! kernel grid_sample             OM_EXACT=0
+//! kernel grid_sample_exact       OM_EXACT=1
+//! kernel grid_sample_half        OM_EXACT=0 HALF=1
+//! kernel grid_sample_half_exact  OM_EXACT=1 HALF=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define OM_CHAIN
@@ -23,9 +25,9 @@ OM_CONSTANT(1, PADDING, 0)
 OM_CONSTANT(2, IS_ALIGNED, 0)
 OM_CONSTANT(3, AXES, 2)
 
-layout(set = 0, binding = 0, std430) readonly buffer Input { float input_data[]; };
-layout(set = 0, binding = 1, std430) readonly buffer Grid { float grid_data[]; };
-layout(set = 0, binding = 2, std430) writeonly buffer Output { float output_data[]; };
+layout(set = 0, binding = 0, std430) readonly buffer Input { ELEMENT input_data[]; };
+layout(set = 0, binding = 1, std430) readonly buffer Grid { ELEMENT grid_data[]; };
+layout(set = 0, binding = 2, std430) writeonly buffer Output { ELEMENT output_data[]; };
 
 struct axis_taps {
   uint count;
@@ -47,7 +49,7 @@ axis_taps taps_of(uint axis, uint length, uint point) {
     taps.weights[t] = 1.0;
   }
   if (axis < axes) {
-    float x = om_sample_coordinate(grid_data[point + axis], float(length), mode, padding, is_aligned);
+    float x = om_sample_coordinate(LOAD(grid_data[point + axis]), float(length), mode, padding, is_aligned);
     int first = om_sample_first(x, mode);
     taps.count = om_sample_taps(mode);
     for (uint t = 0u; t < uint(TAPS); ++t) {
@@ -87,7 +89,8 @@ void main() {
           int at_x = tx.elems[x];
           float value = 0.0;
           if (at_z >= 0 && at_y >= 0 && at_x >= 0) {
-            value = input_data[base + (uint(at_z) * P.in_h + uint(at_y)) * P.in_w + uint(at_x)];
+            uint at = (uint(at_z) * P.in_h + uint(at_y)) * P.in_w + uint(at_x);
+            value = LOAD(input_data[base + at]);
           }
           row = next_sum(tx.count, tx.weights[x], x, row, value);
         }
@@ -95,6 +98,7 @@ void main() {
       }
       volume = next_sum(tz.count, tz.weights[z], z, volume, slice);
     }
-    output_data[element] = chain_apply(volume, element);
+    float value = chain_apply(volume, element);
+    output_data[element] = STORE(value);
   }
 }

@@ -4,14 +4,22 @@
 // it by their number (or by that of the taps inside the padded input). A maximum has no order; NaN
 // wins. The _indices variants also store the place of the first of the greatest, as int64.
 //
-//! kernel pool_max                OM_EXACT=0 KIND=POOL_MAX
-//! kernel pool_max_exact          OM_EXACT=1 KIND=POOL_MAX
-//! kernel pool_average            OM_EXACT=0 KIND=POOL_AVERAGE
-//! kernel pool_average_exact      OM_EXACT=1 KIND=POOL_AVERAGE
-//! kernel pool_powers             OM_EXACT=0 KIND=POOL_POWERS
-//! kernel pool_powers_exact       OM_EXACT=1 KIND=POOL_POWERS
-//! kernel pool_max_indices        OM_EXACT=0 KIND=POOL_MAX INDICES=1
-//! kernel pool_max_indices_exact  OM_EXACT=1 KIND=POOL_MAX INDICES=1
+//! kernel pool_max                     OM_EXACT=0 KIND=POOL_MAX
+//! kernel pool_max_exact               OM_EXACT=1 KIND=POOL_MAX
+//! kernel pool_max_half                OM_EXACT=0 HALF=1 KIND=POOL_MAX
+//! kernel pool_max_half_exact          OM_EXACT=1 HALF=1 KIND=POOL_MAX
+//! kernel pool_average                 OM_EXACT=0 KIND=POOL_AVERAGE
+//! kernel pool_average_exact           OM_EXACT=1 KIND=POOL_AVERAGE
+//! kernel pool_average_half            OM_EXACT=0 HALF=1 KIND=POOL_AVERAGE
+//! kernel pool_average_half_exact      OM_EXACT=1 HALF=1 KIND=POOL_AVERAGE
+//! kernel pool_powers                  OM_EXACT=0 KIND=POOL_POWERS
+//! kernel pool_powers_exact            OM_EXACT=1 KIND=POOL_POWERS
+//! kernel pool_powers_half             OM_EXACT=0 HALF=1 KIND=POOL_POWERS
+//! kernel pool_powers_half_exact       OM_EXACT=1 HALF=1 KIND=POOL_POWERS
+//! kernel pool_max_indices             OM_EXACT=0 KIND=POOL_MAX INDICES=1
+//! kernel pool_max_indices_exact       OM_EXACT=1 KIND=POOL_MAX INDICES=1
+//! kernel pool_max_indices_half        OM_EXACT=0 HALF=1 KIND=POOL_MAX INDICES=1
+//! kernel pool_max_indices_half_exact  OM_EXACT=1 HALF=1 KIND=POOL_MAX INDICES=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define OM_CHAIN
@@ -36,8 +44,8 @@ OM_CONSTANT(3, STRIDE_D, 1)
 OM_CONSTANT(4, STRIDE_H, 1)
 OM_CONSTANT(5, STRIDE_W, 1)
 
-layout(set = 0, binding = 0, std430) readonly buffer Input { float input_data[]; };
-layout(set = 0, binding = 1, std430) writeonly buffer Output { float output_data[]; };
+layout(set = 0, binding = 0, std430) readonly buffer Input { ELEMENT input_data[]; };
+layout(set = 0, binding = 1, std430) writeonly buffer Output { ELEMENT output_data[]; };
 #ifdef INDICES
 layout(set = 0, binding = 2, std430) writeonly buffer Indices { uint index_data[]; };
 
@@ -91,7 +99,7 @@ pool_result pool_window(uint plane, uvec3 start) {
             uint x = start.z + kx * P.dilation_w - P.pad_w;
             if (x < P.in_w) {
               uint place = (z * P.in_h + y) * P.in_w + x;
-              take(found, input_data[plane + place], uvec3(z, y, x), place);
+              take(found, LOAD(input_data[plane + place]), uvec3(z, y, x), place);
             }
           }
         }
@@ -124,7 +132,8 @@ void main() {
                         (element - row * P.out_w) * stride_w);
     uint base = plane * P.in_d * P.in_h * P.in_w;
     pool_result found = pool_window(base, start);
-    output_data[element] = chain_apply(pool_finish(found.value, counted(found, start)), element);
+    float value = chain_apply(pool_finish(found.value, counted(found, start)), element);
+    output_data[element] = STORE(value);
 #ifdef INDICES
     bool is_somewhere = found.place != NOWHERE;
     index_data[element * 2u] = is_somewhere ? base + found.place : NOWHERE;

@@ -3,12 +3,18 @@
 // Invocation i takes the elements i, i + 256, ... from 0; then the halving tree of docs/exact.md:
 // lane[i] += lane[i + 128], then + 64 and so on. The mean is that sum divided by the count.
 //
-//! kernel pool_global_max            OM_EXACT=0 KIND=POOL_MAX
-//! kernel pool_global_max_exact      OM_EXACT=1 KIND=POOL_MAX
-//! kernel pool_global_average        OM_EXACT=0 KIND=POOL_AVERAGE
-//! kernel pool_global_average_exact  OM_EXACT=1 KIND=POOL_AVERAGE
-//! kernel pool_global_powers         OM_EXACT=0 KIND=POOL_POWERS
-//! kernel pool_global_powers_exact   OM_EXACT=1 KIND=POOL_POWERS
+//! kernel pool_global_max                 OM_EXACT=0 KIND=POOL_MAX
+//! kernel pool_global_max_exact           OM_EXACT=1 KIND=POOL_MAX
+//! kernel pool_global_max_half            OM_EXACT=0 HALF=1 KIND=POOL_MAX
+//! kernel pool_global_max_half_exact      OM_EXACT=1 HALF=1 KIND=POOL_MAX
+//! kernel pool_global_average             OM_EXACT=0 KIND=POOL_AVERAGE
+//! kernel pool_global_average_exact       OM_EXACT=1 KIND=POOL_AVERAGE
+//! kernel pool_global_average_half        OM_EXACT=0 HALF=1 KIND=POOL_AVERAGE
+//! kernel pool_global_average_half_exact  OM_EXACT=1 HALF=1 KIND=POOL_AVERAGE
+//! kernel pool_global_powers              OM_EXACT=0 KIND=POOL_POWERS
+//! kernel pool_global_powers_exact        OM_EXACT=1 KIND=POOL_POWERS
+//! kernel pool_global_powers_half         OM_EXACT=0 HALF=1 KIND=POOL_POWERS
+//! kernel pool_global_powers_half_exact   OM_EXACT=1 HALF=1 KIND=POOL_POWERS
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define OM_CHAIN
@@ -22,8 +28,8 @@
 #define LANES 256
 layout(local_size_x = LANES) in;
 
-layout(set = 0, binding = 0, std430) readonly buffer Input { float input_data[]; };
-layout(set = 0, binding = 1, std430) writeonly buffer Output { float output_data[]; };
+layout(set = 0, binding = 0, std430) readonly buffer Input { ELEMENT input_data[]; };
+layout(set = 0, binding = 1, std430) writeonly buffer Output { ELEMENT output_data[]; };
 
 shared float lanes[LANES];
 
@@ -33,7 +39,7 @@ void main() {
   float value = pool_start();
   if (plane < P.planes) {
     for (uint i = lane; i < P.plane_elems; i += uint(LANES)) {
-      value = pool_join(value, pool_term(input_data[plane * P.plane_elems + i]));
+      value = pool_join(value, pool_term(LOAD(input_data[plane * P.plane_elems + i])));
     }
   }
   lanes[lane] = value;
@@ -43,6 +49,7 @@ void main() {
     barrier();
   }
   if (lane == 0u && plane < P.planes) {
-    output_data[plane] = chain_apply(pool_finish(lanes[0], P.plane_elems), plane);
+    float result = chain_apply(pool_finish(lanes[0], P.plane_elems), plane);
+    output_data[plane] = STORE(result);
   }
 }

@@ -4,8 +4,10 @@
 // Axis b first: each of its values is w0 * x0, then + w1 * x1 and so on; those are weighted along a
 // in the same way. An axis of one tap has no weights. More axes are more dispatches.
 //
-//! kernel resize        OM_EXACT=0
-//! kernel resize_exact  OM_EXACT=1
+//! kernel resize             OM_EXACT=0
+//! kernel resize_exact       OM_EXACT=1
+//! kernel resize_half        OM_EXACT=0 HALF=1
+//! kernel resize_half_exact  OM_EXACT=1 HALF=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define OM_CHAIN
@@ -23,11 +25,11 @@ OM_CONSTANT(1, TAPS_B, 1)
 OM_CONSTANT(2, MID, 1)     // elements between the axes
 OM_CONSTANT(3, INNER, 1)   // and inside of b
 
-layout(set = 0, binding = 0, std430) readonly buffer Input { float input_data[]; };
+layout(set = 0, binding = 0, std430) readonly buffer Input { ELEMENT input_data[]; };
 // Pairs of words: an element (all ones: the result is outside), the bits of a weight.
 layout(set = 0, binding = 1, std430) readonly buffer TableA { uint table_a[]; };
 layout(set = 0, binding = 2, std430) readonly buffer TableB { uint table_b[]; };
-layout(set = 0, binding = 3, std430) writeonly buffer Output { float output_data[]; };
+layout(set = 0, binding = 3, std430) writeonly buffer Output { ELEMENT output_data[]; };
 
 const uint OUTSIDE = 0xffffffffu;
 
@@ -36,11 +38,11 @@ float inner_value(uint base, uint at_b) {
   uint taps = TAPS_B;
   uint inner = INNER;
   uint at = at_b * taps * 2u;
-  OM_PRECISE float value = input_data[base + min(table_b[at], P.in_b - 1u) * inner];
+  OM_PRECISE float value = LOAD(input_data[base + min(table_b[at], P.in_b - 1u) * inner]);
   if (taps != 1u) {
     value = value * uintBitsToFloat(table_b[at + 1u]);
     for (uint t = 1u; t < taps; ++t) {
-      value = value + input_data[base + table_b[at + 2u * t] * inner] *
+      value = value + LOAD(input_data[base + table_b[at + 2u * t] * inner]) *
                           uintBitsToFloat(table_b[at + 2u * t + 1u]);
     }
   }
@@ -77,6 +79,7 @@ void main() {
     uint at_a = line / mid - outer * P.out_a;
     uint stride_a = mid * P.in_b * inner;
     uint base = outer * P.in_a * stride_a + in_mid * P.in_b * inner + in_inner;
-    output_data[element] = chain_apply(resized(base, stride_a, at_a, at_b), element);
+    float value = chain_apply(resized(base, stride_a, at_a, at_b), element);
+    output_data[element] = STORE(value);
   }
 }

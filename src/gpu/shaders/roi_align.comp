@@ -1,8 +1,10 @@
 // RoiAlign: one invocation a result. Edges, samples and weights are those of
 // cpu/exact/om_exact_sample.h; samples row by row, the terms of a sample's four neighbours in order.
 //
-//! kernel roi_align        OM_EXACT=0
-//! kernel roi_align_exact  OM_EXACT=1
+//! kernel roi_align             OM_EXACT=0
+//! kernel roi_align_exact       OM_EXACT=1
+//! kernel roi_align_half        OM_EXACT=0 HALF=1
+//! kernel roi_align_half_exact  OM_EXACT=1 HALF=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define OM_CHAIN
@@ -20,10 +22,10 @@ OM_CONSTANT(0, IS_MAX, 0)
 OM_CONSTANT(1, IS_HALF_PIXEL, 0)
 OM_CONSTANT(2, INDEX_WORDS, 2)
 
-layout(set = 0, binding = 0, std430) readonly buffer Input { float input_data[]; };
-layout(set = 0, binding = 1, std430) readonly buffer Rois { float roi_data[]; };
+layout(set = 0, binding = 0, std430) readonly buffer Input { ELEMENT input_data[]; };
+layout(set = 0, binding = 1, std430) readonly buffer Rois { ELEMENT roi_data[]; };
 layout(set = 0, binding = 2, std430) readonly buffer Images { uint image_data[]; };
-layout(set = 0, binding = 3, std430) writeonly buffer Output { float output_data[]; };
+layout(set = 0, binding = 3, std430) writeonly buffer Output { ELEMENT output_data[]; };
 
 float sampled(uint plane, float place_y, float place_x, bool is_max) {
   uint y = om_roi_element(place_y, P.in_h);
@@ -38,10 +40,10 @@ float sampled(uint plane, float place_y, float place_x, bool is_max) {
   OM_PRECISE float b = rest_y * part_x;
   OM_PRECISE float c = part_y * rest_x;
   OM_PRECISE float d = part_y * part_x;
-  a = a * input_data[plane + y * P.in_w + x];
-  b = b * input_data[plane + y * P.in_w + right];
-  c = c * input_data[plane + below * P.in_w + x];
-  d = d * input_data[plane + below * P.in_w + right];
+  a = a * LOAD(input_data[plane + y * P.in_w + x]);
+  b = b * LOAD(input_data[plane + y * P.in_w + right]);
+  c = c * LOAD(input_data[plane + below * P.in_w + x]);
+  d = d * LOAD(input_data[plane + below * P.in_w + right]);
   OM_PRECISE float sum = a + b;
   sum = sum + c;
   sum = sum + d;
@@ -65,10 +67,10 @@ void main() {
     if ((image & OM_SIGN_BIT) != 0u) image = image + P.images;
     image = min(image, P.images - 1u);
     uint base = (image * P.channels + plane - region * P.channels) * P.in_h * P.in_w;
-    float begin_x = om_roi_edge(roi_data[region * 4u], P.scale, is_half_pixel);
-    float begin_y = om_roi_edge(roi_data[region * 4u + 1u], P.scale, is_half_pixel);
-    float end_x = om_roi_edge(roi_data[region * 4u + 2u], P.scale, is_half_pixel);
-    float end_y = om_roi_edge(roi_data[region * 4u + 3u], P.scale, is_half_pixel);
+    float begin_x = om_roi_edge(LOAD(roi_data[region * 4u]), P.scale, is_half_pixel);
+    float begin_y = om_roi_edge(LOAD(roi_data[region * 4u + 1u]), P.scale, is_half_pixel);
+    float end_x = om_roi_edge(LOAD(roi_data[region * 4u + 2u]), P.scale, is_half_pixel);
+    float end_y = om_roi_edge(LOAD(roi_data[region * 4u + 3u]), P.scale, is_half_pixel);
     float size_y = om_roi_bin(begin_y, end_y, float(P.out_h), is_half_pixel);
     float size_x = om_roi_bin(begin_x, end_x, float(P.out_w), is_half_pixel);
     uint samples_y = om_roi_samples(size_y, P.samples, P.in_h);
@@ -93,6 +95,7 @@ void main() {
       OM_PRECISE float count = float(samples_y) * float(samples_x);
       value = om_div(value, count);
     }
-    output_data[element] = chain_apply(value, element);
+    float result = chain_apply(value, element);
+    output_data[element] = STORE(result);
   }
 }
