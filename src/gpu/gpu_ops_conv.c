@@ -42,7 +42,7 @@ typedef struct conv {
   uint32_t slices; /* images * groups */
   uint32_t pixels; /* results of a channel; of a ConvTranspose: of its largest phase */
   uint32_t kernel_step[OM_WINDOW_AXES];
-  bool is_volume;   /* axis 0 takes part */
+  bool is_volume; /* axis 0 takes part */
   om_dtype dtype;
   size_t elem_bytes;
   uint32_t columns; /* vec4 columns of packed weights */
