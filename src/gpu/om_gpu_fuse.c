@@ -232,6 +232,7 @@ om_status om_gpu_fuse(om_ctx *ctx, om_provider_plan *plan, om_gpu_region *region
   OM_GO_NEW(f.uses, plan->view->value_count);
   count_uses(&f);
   for (uint32_t i = 0; i < region->launch_count; ++i) grow_chain(&f, i);
+  OM_GO(om_gpu_fuse_gates(ctx, plan, region));
   mark_fused(region, is_fused);
 done:
   om_delete(ctx, f.uses);
