@@ -137,17 +137,17 @@ static void make_gate(const gating *g,
       squeeze ? squeeze->dispatch->chain.operands[0] : nothing,
       d->operands[1],
   };
-  *d = (om_gpu_dispatch){
-      .shader = (squeeze ? &squeeze_forms : &gate_forms)->by_half_and_exact[is_half][is_exact],
-      .constants = {squeeze ? squeeze->operation : 0, excite->operation},
-      .constant_count = 2,
-      .operand_count = 7,
-      .params_bytes = sizeof params,
-      .groups = {(params.channels + GATE_CHANNELS - 1) / GATE_CHANNELS,
-                 (params.pixels + GATE_PIXELS - 1) / GATE_PIXELS,
-                 images},
-      .flops = (uint64_t)images * params.channels * (params.pixels + 2 * params.squeezed),
-  };
+  memset(d, 0, sizeof *d);
+  d->shader = (squeeze ? &squeeze_forms : &gate_forms)->by_half_and_exact[is_half][is_exact];
+  d->constants[0] = squeeze ? squeeze->operation : 0;
+  d->constants[1] = excite->operation;
+  d->constant_count = 2;
+  d->operand_count = 7;
+  d->params_bytes = sizeof params;
+  d->groups[0] = (params.channels + GATE_CHANNELS - 1) / GATE_CHANNELS;
+  d->groups[1] = (params.pixels + GATE_PIXELS - 1) / GATE_PIXELS;
+  d->groups[2] = images;
+  d->flops = (uint64_t)images * params.channels * (params.pixels + 2 * params.squeezed);
   memcpy(d->operands, operands, sizeof operands);
   memcpy(d->params, &params, sizeof params);
 }
