@@ -34,7 +34,7 @@ ATTENTIONS = [   # name, batch, positions, keys, heads, size of a head, masked
     ("head_128", 1, 512, 512, 8, 128, False),
 ]
 NORMS = [(128, 384), (1024, 384), (128, 768), (1024, 768), (1500, 768), (6000, 768), (512, 4096)]
-MODES = {"fast": ["--mode", "fast"], "matrix": ["--mode", "fast", "--matrix-hardware"], "exact": ["--mode", "exact"]}
+MODES = {"fast": ["--mode", "fast", "--no-matrix-hardware"], "matrix": ["--mode", "fast"], "exact": ["--mode", "exact"]}
 LINE = re.compile(r"([\d.]+) us +(\S+) .*'(\w+?)(?:\.\w+)?'")
 
 

@@ -27,9 +27,7 @@ typedef struct om_gpu_options {
                                 part of the name, or the UUID in hex. */
   const char *backend;       /* NULL: the best there is. "vulkan", "null" */
   bool no_fusion;            /* each operator in its own pass: for finding faults */
-  bool matrix_hardware;      /* fast mode: large float32 products by constants on cooperative
-                                matrices, where the device has them; docs/gpu.md says what is known
-                                of their speed and correctness */
+  bool no_matrix_hardware;   /* fast mode: no products on cooperative matrices */
   bool collect_timings;      /* device time of each run in om_gpu_info */
   uint64_t submission_flops; /* work of one submission; 0: by the device */
   bool profile_steps;        /* device time of each step: om_gpu_get_step_times. Every dispatch

@@ -5,7 +5,7 @@
  * allow it. Gemm's alpha and C are items of the product's chain.
  *
  * In fast mode most products by a constant run on matrix hardware instead, where there is one
- * (om_gpu_matmul_split.c).
+ * (om_gpu_matmul_matrix.c).
  *
  * Which tile, and whether the depth is cut into chunks, is estimated from the number of
  * workgroups and their steps. It changes no bit of an exact result.
@@ -214,8 +214,9 @@ static om_gpu_dispatch *add_product(om_gpu_binder *b,
   return d;
 }
 
-/* The pass that adds the chunks; it has the product's chain. */
-static om_gpu_dispatch *add_sum(om_gpu_binder *b, om_gpu_operand chunks, uint64_t chunk_count) {
+om_gpu_dispatch *om_gpu_add_chunk_sum(om_gpu_binder *b,
+                                      om_gpu_operand chunks,
+                                      uint64_t chunk_count) {
   const om_matmul_sum_params params = {
       .elems = (uint32_t)om_tensor_elems(om_gpu_output(b, 0)),
       .chunk_count = (uint32_t)chunk_count,
@@ -259,8 +260,8 @@ static const char *bind_product(om_gpu_binder *b,
       cut.groups > INT32_MAX) {
     return "it has more rows, columns or terms than the kernel counts";
   }
-  if (om_gpu_takes_split(b, m, cut.cost_ns)) {
-    return om_gpu_bind_split(b, m, is_b_turned, out_dispatch);
+  if (om_gpu_takes_matrix(b, m, cut.cost_ns)) {
+    return om_gpu_bind_matrix(b, m, is_b_turned, out_dispatch);
   }
   if (!set_batch(m, &params)) return "its batch repeats in more than three runs of axes";
   om_gpu_operand operands[3] = {om_gpu_read(b, 0)};
@@ -287,7 +288,7 @@ static const char *bind_product(om_gpu_binder *b,
   operands[2] =
       cut.chunk_count > 1 ? om_gpu_scratch(b, cut.chunk_count * result_bytes) : om_gpu_write(b, 0);
   om_gpu_dispatch *d = add_product(b, shader, &params, operands);
-  if (d && cut.chunk_count > 1) d = add_sum(b, operands[2], cut.chunk_count);
+  if (d && cut.chunk_count > 1) d = om_gpu_add_chunk_sum(b, operands[2], cut.chunk_count);
   if (!d) return om_gpu_no_memory;
   *out_dispatch = d;
   return NULL;

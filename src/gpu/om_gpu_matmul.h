@@ -6,14 +6,20 @@
 #include "ops/op_matmul.h"
 
 /* Whether the product runs on matrix hardware: fast mode, a device that has it, a constant b of
- * one matrix, a's rows in quads, and an estimate below the portable kernels'. */
-bool om_gpu_takes_split(const om_gpu_binder *b, const om_matmul *m, uint64_t portable_ns);
+ * one matrix, a's rows in units of 16 bytes, and an estimate below the portable kernels'. */
+bool om_gpu_takes_matrix(const om_gpu_binder *b, const om_matmul *m, uint64_t portable_ns);
 
 /* Binds such a product; om_gpu_no_memory or NULL. is_turned: b is [cols, depth].
  * *out_dispatch is the one that makes the result, with an empty chain. */
-const char *om_gpu_bind_split(om_gpu_binder *b,
-                              const om_matmul *m,
-                              bool is_turned,
-                              om_gpu_dispatch **out_dispatch);
+const char *om_gpu_bind_matrix(om_gpu_binder *b,
+                               const om_matmul *m,
+                               bool is_turned,
+                               om_gpu_dispatch **out_dispatch);
+
+/* Appends the pass that adds the results of a product's chunks, which lie one behind the other in
+ * float32; it has the product's chain. NULL on no memory. */
+om_gpu_dispatch *om_gpu_add_chunk_sum(om_gpu_binder *b,
+                                      om_gpu_operand chunks,
+                                      uint64_t chunk_count);
 
 #endif

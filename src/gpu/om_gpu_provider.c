@@ -197,7 +197,7 @@ om_status om_gpu_session_open(om_ctx *ctx,
   session->submission_flops =
       options->submission_flops != 0 ? options->submission_flops : default_submission_flops;
   OM_GO(open_device(ctx, session, options));
-  session->features.cooperative_matrix &= options->matrix_hardware;
+  session->features.cooperative_matrix &= !options->no_matrix_hardware;
   if (is_set("ONEMODEL_GPU_SEPARATE_SLABS")) session->features.separate_slabs = true;
   session->logs_profiles = is_set("ONEMODEL_GPU_PROFILE");
   session->profiles =

@@ -41,12 +41,9 @@ static void fill_factors(const om_split_layout *layout, const float *source, uin
 }
 
 static void split(float value, uint16_t *out_high, uint16_t *out_low) {
-  const uint32_t bits = bits_of(value);
-  const bool is_number = (bits & EXPONENTS) != EXPONENTS;
-  /* The bits that a float16 does not have, rounded off. */
-  const float high = is_number ? float_of((bits + 0x1000) & 0xffffe000) : 0.0f;
-  *out_high = om_f16_from_f32(high);
-  *out_low = om_f16_from_f32(value - high);
+  const bool is_number = (bits_of(value) & EXPONENTS) != EXPONENTS;
+  *out_high = is_number ? om_f16_from_f32(value) : 0;
+  *out_low = om_f16_from_f32((value - om_f16_to_f32(*out_high)) * OM_SPLIT_LOW_SCALE);
 }
 
 void om_split_fill(const void *arg, const void *source, void *target) {

@@ -50,7 +50,6 @@ static om_status create_session(om_ctx *ctx,
                                 const om_test_model *model,
                                 const om_test_session_args *args) {
   om_gpu_options gpu = OM_GPU_OPTIONS_INIT;
-  gpu.matrix_hardware = true; /* where it is there, its kernels are tested too */
   om_session_options options = OM_SESSION_OPTIONS_INIT;
   om_graph graph;
   om_status st = om_test_model_graph(ctx, model, &graph);

@@ -75,7 +75,6 @@ static inline void rig_open(gpu_rig *rig, const char *backend, om_mode mode, boo
   om_gpu_options options = OM_GPU_OPTIONS_INIT;
   options.backend = backend;
   options.no_fusion = no_fusion;
-  options.matrix_hardware = true;
   rig_open_with(rig, &options, mode);
 }
 

@@ -21,7 +21,6 @@ static void expect_kernel_of(om_dtype dtype, om_mode mode, const shape *s, const
       {.name = "y_perm", .kind = OM_ATTR_INTS, .count = 4, .ints = in_front},
   };
   om_gpu_options options = OM_GPU_OPTIONS_INIT;
-  options.matrix_hardware = true;
   options.backend = "null";
   options.device = "matrix hardware";
   rig_open_with(rig, &options, mode);

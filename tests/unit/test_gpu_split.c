@@ -42,7 +42,8 @@ static void expect_values(bool is_turned) {
     for (size_t col = 0; col < COLS; ++col) {
       float factor;
       memcpy(&factor, &packed[col], sizeof factor);
-      const double sum = (double)part_of(term, col, 0) + (double)part_of(term, col, 1);
+      const double low = (double)part_of(term, col, 1) / OM_SPLIT_LOW_SCALE;
+      const double sum = (double)part_of(term, col, 0) + low;
       const double value = ldexp(sum * (double)factor, -OM_SPLIT_EXPONENT);
       const double expected = (double)value_at(term, col);
       assert_true(fabs(value - expected) <= ldexp(fabs(expected), -22));
@@ -89,7 +90,6 @@ static void test_infinities_are_low_parts(void **state) {
 static void expect_kernels(
     om_mode mode, const int64_t a[2], int64_t cols, size_t launches, const char *first) {
   om_gpu_options options = OM_GPU_OPTIONS_INIT;
-  options.matrix_hardware = true;
   const int64_t b[2] = {a[1], cols};
   options.backend = "null";
   options.device = "matrix hardware";
@@ -110,10 +110,10 @@ static void expect_kernels(
 static void test_products_by_size(void **state) {
   (void)state;
   memset(weights, 0, sizeof weights);
-  expect_kernels(OM_MODE_FAST, (int64_t[]){128, 768}, 768, 1, "matmul_split_32x32");
-  expect_kernels(OM_MODE_FAST, (int64_t[]){1024, 768}, 768, 1, "matmul_split_32x64");
-  expect_kernels(OM_MODE_FAST, (int64_t[]){6000, 768}, 768, 1, "matmul_split_64x64");
-  expect_kernels(OM_MODE_FAST, (int64_t[]){128, 384}, 1536, 1, "matmul_split_16x32");
+  expect_kernels(OM_MODE_FAST, (int64_t[]){128, 768}, 768, 1, "matmul_matrix_32x32");
+  expect_kernels(OM_MODE_FAST, (int64_t[]){1024, 768}, 768, 2, "matmul_matrix_96x128");
+  expect_kernels(OM_MODE_FAST, (int64_t[]){6000, 768}, 1024, 1, "matmul_matrix_128x128");
+  expect_kernels(OM_MODE_FAST, (int64_t[]){128, 384}, 1536, 1, "matmul_matrix_32x64");
 }
 
 static void test_others_stay_portable(void **state) {
@@ -128,7 +128,6 @@ static void test_others_stay_portable(void **state) {
 static void test_a_run(void **state) {
   static float x[128 * 768], y[128 * 768];
   om_gpu_options options = OM_GPU_OPTIONS_INIT;
-  options.matrix_hardware = true;
   (void)state;
   options.backend = "null";
   options.device = "matrix hardware";

@@ -37,7 +37,7 @@ static const char common[] =
     "  --threads N                   of the CPU; default: all cores\n"
     "  --require-gpu                 fail if an operator cannot run on the GPU\n"
     "  --no-fusion                   each operator in its own pass\n"
-    "  --matrix-hardware             fast mode: large products on cooperative matrices\n"
+    "  --no-matrix-hardware          fast mode: no products on cooperative matrices\n"
     "  --input NAME=FILE             .npy, .npz (member NAME) or a TensorProto .pb\n"
     "  --shape NAME=1x3x48x320       of an input that is filled at random\n"
     "  --seed N                      of random inputs; default: 1\n"

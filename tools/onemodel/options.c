@@ -28,7 +28,7 @@ static const option table[] = {
     {"--tolerance", NUMBER, FIELD(tolerance)},
     {"--require-gpu", FLAG, FIELD(require_gpu)},
     {"--no-fusion", FLAG, FIELD(no_fusion)},
-    {"--matrix-hardware", FLAG, FIELD(matrix_hardware)},
+    {"--no-matrix-hardware", FLAG, FIELD(no_matrix_hardware)},
     {"--profile", FLAG, FIELD(profiles)},
     {"--json", FLAG, FIELD(as_json)},
     {"--by-node", FLAG, FIELD(by_node)},

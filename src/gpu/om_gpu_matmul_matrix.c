@@ -1,0 +1,205 @@
+/* Matrix products on matrix hardware (matmul_matrix.comp), in fast mode.
+ *
+ * b, a constant, is made ready once a session: float32 is split into pairs of float16
+ * (om_gpu_split.h), float16 is filled up to whole tiles. Which tile, and whether the depth is cut
+ * into chunks, is estimated from the number of workgroups and their steps; the portable kernels
+ * keep what is estimated to be no faster here.
+ */
+#include "abi/matmul_matrix_params.h"
+#include "gpu/om_gpu_matmul.h"
+#include "gpu/om_gpu_split.h"
+
+enum {
+  OM_MATRIX_UNIT_BYTES = 16,
+  OM_HALF_TERMS = 256, /* a constant of float16 is filled up to these */
+  OM_HALF_COLS = 8,
+};
+
+/* The kernels of a tile and their cost: terms of a step of all its slices, nanoseconds of a step, and
+ * those that a workgroup takes beside its steps. A core takes one workgroup at a time. Measured on
+ * an NVIDIA H200 (2026-11); only the proportions matter. */
+typedef struct om_matrix_tile {
+  uint32_t rows, cols, terms;
+  uint32_t step_ns, once_ns;
+  om_shader shader, chunk_shader;
+} om_matrix_tile;
+
+#define FLOATS(SIZE) OM_SHADER_MATMUL_MATRIX_##SIZE, OM_SHADER_MATMUL_MATRIX_##SIZE
+#define HALVES(SIZE) \
+  OM_SHADER_MATMUL_MATRIX_##SIZE##_HALF, OM_SHADER_MATMUL_MATRIX_##SIZE##_CHUNKS_HALF
+
+enum { TILE_COUNT = 5 };
+
+/* By type: float32, float16. */
+static const om_matrix_tile all_tiles[2][TILE_COUNT] = {
+    {
+        {128, 128, 32, 1270, 6690, FLOATS(128X128)},
+        {96, 128, 32, 1050, 6090, FLOATS(96X128)},
+        {64, 64, 64, 1020, 3440, FLOATS(64X64)},
+        {32, 64, 64, 770, 2260, FLOATS(32X64)},
+        {32, 32, 128, 950, 1870, FLOATS(32X32)},
+    },
+    {
+        {128, 128, 64, 1040, 4290, HALVES(128X128)},
+        {96, 128, 64, 890, 3850, HALVES(96X128)},
+        {64, 64, 128, 850, 2350, HALVES(64X64)},
+        {32, 64, 128, 550, 1640, HALVES(32X64)},
+        {32, 32, 256, 860, 1400, HALVES(32X32)},
+    },
+};
+
+static uint64_t pieces(uint64_t count, uint64_t size) {
+  return (count + size - 1) / size;
+}
+
+/* How a product is cut. */
+typedef struct om_matrix_cut {
+  const om_matrix_tile *tile;
+  uint64_t tile_count;  /* of one chunk */
+  uint64_t chunk_count; /* above 1: a second pass adds them */
+  uint64_t chunk_depth;
+  uint64_t cost_ns;
+} om_matrix_cut;
+
+/* Nanoseconds that all workgroups take on a device of many cores. */
+static uint64_t cut_cost(const om_matrix_cut *cut) {
+  enum { CORES = 132 };
+  const uint64_t turns = pieces(cut->tile_count * cut->chunk_count, CORES);
+  return turns *
+         (pieces(cut->chunk_depth, cut->tile->terms) * cut->tile->step_ns + cut->tile->once_ns);
+}
+
+static om_matrix_cut choose_cut(const om_matmul *m, bool is_half) {
+  enum { SECOND_PASS_NS = 2600, MOST_CHUNKS = 8, LEAST_DEPTH = 128 };
+  const uint64_t result_bytes = (uint64_t)m->rows * m->cols * sizeof(float);
+  om_matrix_cut best = {.cost_ns = UINT64_MAX};
+  for (size_t i = 0; i < TILE_COUNT; ++i) {
+    const om_matrix_tile *tile = &all_tiles[is_half][i];
+    for (uint64_t chunks = 1; chunks <= MOST_CHUNKS; ++chunks) {
+      om_matrix_cut cut = {.tile = tile, .chunk_count = chunks, .chunk_depth = m->depth};
+      if (chunks > 1) {
+        cut.chunk_depth = om_size_align(pieces(m->depth, chunks), tile->terms);
+        if (cut.chunk_depth < LEAST_DEPTH) break;
+        if (pieces(m->depth, cut.chunk_depth) != chunks) continue;
+        cut.cost_ns = SECOND_PASS_NS + chunks * result_bytes / 1024; /* 1 TB/s */
+      }
+      cut.tile_count = pieces(m->rows, tile->rows) * pieces(m->cols, tile->cols);
+      cut.cost_ns += cut_cost(&cut);
+      if (cut.cost_ns < best.cost_ns) best = cut;
+    }
+  }
+  return best;
+}
+
+static bool has_matrix_hardware(const om_gpu_binder *b) {
+  enum { SUBGROUP = 32 };
+  const om_hal_limits *limits = om_gpu_binder_limits(b);
+  for (size_t i = 0; i < 2 * TILE_COUNT; ++i) {
+    const om_hal_shader *shader = om_shader_get(all_tiles[i / TILE_COUNT][i % TILE_COUNT].shader);
+    if (shader->shared_bytes > limits->max_shared_bytes) return false;
+    if (shader->workgroup_size[0] > limits->max_invocations) return false;
+  }
+  return om_gpu_binder_features(b)->cooperative_matrix && limits->subgroup_size == SUBGROUP;
+}
+
+/* ---- b ---- */
+
+static uint64_t half_bytes(size_t depth, size_t cols) {
+  return (uint64_t)om_size_align(depth, OM_HALF_TERMS) * om_size_align(cols, OM_HALF_COLS) *
+         sizeof(uint16_t);
+}
+
+static uint64_t b_bytes(const om_matmul *m, bool is_half) {
+  return is_half ? half_bytes(m->depth, m->cols) : om_split_bytes(m->depth, m->cols);
+}
+
+/* An om_gpu_fill; the layout is that of split constants. */
+static void fill_halves(const void *arg, const void *source, void *target) {
+  const om_split_layout *layout = arg;
+  const size_t pitch = om_size_align(layout->cols, OM_HALF_COLS);
+  memset(target, 0, half_bytes(layout->depth, layout->cols));
+  for (size_t i = 0; i < layout->depth * layout->cols; ++i) {
+    const size_t col = layout->is_turned ? i / layout->depth : i % layout->cols;
+    const size_t term = layout->is_turned ? i % layout->depth : i / layout->cols;
+    memcpy((uint16_t *)target + term * pitch + col,
+           (const char *)source + i * sizeof(uint16_t),
+           sizeof(uint16_t));
+  }
+}
+
+static om_gpu_operand bind_b(om_gpu_binder *b, const om_matmul *m, bool is_turned, bool is_half) {
+  const om_split_layout layout = {.depth = m->depth, .cols = m->cols, .is_turned = is_turned};
+  const uint64_t bytes = b_bytes(m, is_half);
+  if (!is_half) {
+    const char *recipe = is_turned ? "turned, split in halves" : "split in halves";
+    return om_gpu_made_constant(b, 1, recipe, bytes, om_split_fill, &layout);
+  }
+  if (!is_turned && m->depth % OM_HALF_TERMS == 0 && m->cols % OM_HALF_COLS == 0) {
+    return om_gpu_read(b, 1);
+  }
+  const char *recipe = is_turned ? "turned, whole tiles" : "whole tiles";
+  return om_gpu_made_constant(b, 1, recipe, bytes, fill_halves, &layout);
+}
+
+/* ---- The product ---- */
+
+bool om_gpu_takes_matrix(const om_gpu_binder *b, const om_matmul *m, uint64_t portable_ns) {
+  enum { FEW_ROWS = 8 };
+  const bool is_half = om_gpu_input(b, 0)->dtype == OM_DTYPE_F16;
+  const size_t unit = OM_MATRIX_UNIT_BYTES / (is_half ? sizeof(uint16_t) : sizeof(float));
+  return om_gpu_binder_mode(b) != OM_MODE_EXACT && has_matrix_hardware(b) &&
+         om_gpu_input(b, 1)->data && om_strided_elems(&m->batch) == 1 && m->rows > FEW_ROWS &&
+         m->a_depth_stride == 1 && m->depth % unit == 0 && m->a_row_stride % unit == 0 &&
+         m->rows * m->cols <= INT32_MAX / 4 &&
+         b_bytes(m, is_half) <= om_gpu_binder_limits(b)->max_binding_bytes &&
+         choose_cut(m, is_half).cost_ns < portable_ns;
+}
+
+static om_matmul_matrix_params make_params(const om_matmul *m,
+                                           const om_matrix_cut *cut,
+                                           bool is_half) {
+  const size_t unit = OM_MATRIX_UNIT_BYTES / (is_half ? sizeof(uint16_t) : sizeof(float));
+  return (om_matmul_matrix_params){
+      .group_count = (uint32_t)(cut->tile_count * cut->chunk_count),
+      .tile_count = (uint32_t)cut->tile_count,
+      .col_tiles = (uint32_t)pieces(m->cols, cut->tile->cols),
+      .rows = (uint32_t)m->rows,
+      .cols = (uint32_t)m->cols,
+      .depth = (uint32_t)m->depth,
+      .a_row_units = (uint32_t)(m->a_row_stride / unit),
+      .b_row_units = (uint32_t)(om_size_align(m->cols, OM_SPLIT_COLS) / unit),
+      .b_terms = (uint32_t)om_size_align(m->depth, is_half ? OM_HALF_TERMS : OM_SPLIT_TERMS),
+      .chunk_depth = (uint32_t)cut->chunk_depth,
+  };
+}
+
+const char *om_gpu_bind_matrix(om_gpu_binder *b,
+                               const om_matmul *m,
+                               bool is_turned,
+                               om_gpu_dispatch **out_dispatch) {
+  const bool is_half = om_gpu_input(b, 0)->dtype == OM_DTYPE_F16;
+  const om_matrix_cut cut = choose_cut(m, is_half);
+  const om_matmul_matrix_params params = make_params(m, &cut, is_half);
+  const uint64_t result_bytes = (uint64_t)m->rows * m->cols * sizeof(float);
+  const om_gpu_operand packed = bind_b(b, m, is_turned, is_half);
+  const bool is_cut = cut.chunk_count > 1;
+  om_gpu_dispatch *d =
+      om_gpu_add_dispatch(b, is_cut ? cut.tile->chunk_shader : cut.tile->shader);
+  if (!d) return om_gpu_no_memory;
+  memcpy(d->params, &params, sizeof params);
+  d->params_bytes = sizeof params;
+  d->operands[0] = om_gpu_read(b, 0);
+  d->operands[1] = packed;
+  d->operands[2] =
+      is_cut ? om_gpu_scratch(b, cut.chunk_count * result_bytes) : om_gpu_write(b, 0);
+  d->operand_count = 3;
+  om_gpu_spread_groups(b, params.group_count, d->groups);
+  d->has_chain = om_shader_chain_get(d->shader) != NULL;
+  d->chain_value = om_gpu_write(b, 0).index;
+  d->chain.inner = d->chain.channels = 1;
+  d->flops = 2 * (uint64_t)m->rows * m->cols * m->depth;
+  if (is_cut) d = om_gpu_add_chunk_sum(b, d->operands[2], cut.chunk_count);
+  if (!d) return om_gpu_no_memory;
+  *out_dispatch = d;
+  return NULL;
+}
