@@ -15,36 +15,68 @@ enum {
   OM_HALF_COLS = 8,
 };
 
-/* The kernels of a tile and their cost: terms of a step of all its slices, nanoseconds of a step, and
- * those that a workgroup takes beside its steps. A core takes one workgroup at a time. Measured on
- * an NVIDIA H200 (2026-11); only the proportions matter. */
+/* The kernels of a tile and their cost: terms of a step of all its slices, nanoseconds of a step,
+ * and those that a workgroup takes beside its steps. A core takes one workgroup at a time. Measured
+ * on an NVIDIA H200 (2026-11); only the proportions matter. */
 typedef struct om_matrix_tile {
   uint32_t rows, cols, terms;
   uint32_t step_ns, once_ns;
   om_shader shader, chunk_shader;
 } om_matrix_tile;
 
-#define FLOATS(SIZE) OM_SHADER_MATMUL_MATRIX_##SIZE, OM_SHADER_MATMUL_MATRIX_##SIZE
-#define HALVES(SIZE) \
-  OM_SHADER_MATMUL_MATRIX_##SIZE##_HALF, OM_SHADER_MATMUL_MATRIX_##SIZE##_CHUNKS_HALF
-
 enum { TILE_COUNT = 5 };
 
 /* By type: float32, float16. */
 static const om_matrix_tile all_tiles[2][TILE_COUNT] = {
     {
-        {128, 128, 32, 1270, 6690, FLOATS(128X128)},
-        {96, 128, 32, 1050, 6090, FLOATS(96X128)},
-        {64, 64, 64, 1020, 3440, FLOATS(64X64)},
-        {32, 64, 64, 770, 2260, FLOATS(32X64)},
-        {32, 32, 128, 950, 1870, FLOATS(32X32)},
+        {128,
+         128,
+         32,
+         1270,
+         6690,
+         OM_SHADER_MATMUL_MATRIX_128X128,
+         OM_SHADER_MATMUL_MATRIX_128X128},
+        {96, 128, 32, 1050, 6090, OM_SHADER_MATMUL_MATRIX_96X128, OM_SHADER_MATMUL_MATRIX_96X128},
+        {64, 64, 64, 1020, 3440, OM_SHADER_MATMUL_MATRIX_64X64, OM_SHADER_MATMUL_MATRIX_64X64},
+        {32, 64, 64, 770, 2260, OM_SHADER_MATMUL_MATRIX_32X64, OM_SHADER_MATMUL_MATRIX_32X64},
+        {32, 32, 128, 950, 1870, OM_SHADER_MATMUL_MATRIX_32X32, OM_SHADER_MATMUL_MATRIX_32X32},
     },
     {
-        {128, 128, 64, 1040, 4290, HALVES(128X128)},
-        {96, 128, 64, 890, 3850, HALVES(96X128)},
-        {64, 64, 128, 850, 2350, HALVES(64X64)},
-        {32, 64, 128, 550, 1640, HALVES(32X64)},
-        {32, 32, 256, 860, 1400, HALVES(32X32)},
+        {128,
+         128,
+         64,
+         1040,
+         4290,
+         OM_SHADER_MATMUL_MATRIX_128X128_HALF,
+         OM_SHADER_MATMUL_MATRIX_128X128_CHUNKS_HALF},
+        {96,
+         128,
+         64,
+         890,
+         3850,
+         OM_SHADER_MATMUL_MATRIX_96X128_HALF,
+         OM_SHADER_MATMUL_MATRIX_96X128_CHUNKS_HALF},
+        {64,
+         64,
+         128,
+         850,
+         2350,
+         OM_SHADER_MATMUL_MATRIX_64X64_HALF,
+         OM_SHADER_MATMUL_MATRIX_64X64_CHUNKS_HALF},
+        {32,
+         64,
+         128,
+         550,
+         1640,
+         OM_SHADER_MATMUL_MATRIX_32X64_HALF,
+         OM_SHADER_MATMUL_MATRIX_32X64_CHUNKS_HALF},
+        {32,
+         32,
+         256,
+         860,
+         1400,
+         OM_SHADER_MATMUL_MATRIX_32X32_HALF,
+         OM_SHADER_MATMUL_MATRIX_32X32_CHUNKS_HALF},
     },
 };
 
@@ -183,15 +215,13 @@ const char *om_gpu_bind_matrix(om_gpu_binder *b,
   const uint64_t result_bytes = (uint64_t)m->rows * m->cols * sizeof(float);
   const om_gpu_operand packed = bind_b(b, m, is_turned, is_half);
   const bool is_cut = cut.chunk_count > 1;
-  om_gpu_dispatch *d =
-      om_gpu_add_dispatch(b, is_cut ? cut.tile->chunk_shader : cut.tile->shader);
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, is_cut ? cut.tile->chunk_shader : cut.tile->shader);
   if (!d) return om_gpu_no_memory;
   memcpy(d->params, &params, sizeof params);
   d->params_bytes = sizeof params;
   d->operands[0] = om_gpu_read(b, 0);
   d->operands[1] = packed;
-  d->operands[2] =
-      is_cut ? om_gpu_scratch(b, cut.chunk_count * result_bytes) : om_gpu_write(b, 0);
+  d->operands[2] = is_cut ? om_gpu_scratch(b, cut.chunk_count * result_bytes) : om_gpu_write(b, 0);
   d->operand_count = 3;
   om_gpu_spread_groups(b, params.group_count, d->groups);
   d->has_chain = om_shader_chain_get(d->shader) != NULL;
