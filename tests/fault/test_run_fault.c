@@ -10,6 +10,7 @@
 #include "harness/om_fake_provider.h"
 #include "harness/om_fault.h"
 #include "harness/om_graph_builder.h"
+#include "harness/om_model_text.h"
 #include "onemodel/gpu.h"
 
 enum { MOST_ALLOCATIONS = 2000 };
@@ -126,11 +127,68 @@ static void every_allocation_fails_once_in_the_gpu_package(void **state) {
   sweep(NULL_DEVICE);
 }
 
+/* Bodies in bodies, an If that shapes decide, a function, sequences that grow, and text. */
+static const char bodies[] =
+    "(m: i64, x: f32[n]) -> y, t {"
+    "  z = Constant() value_int=0; two = Constant() value_ints=[2]; e = SequenceEmpty();"
+    "  r = Shape(x); g = Equal(r, two); c = Squeeze(g);"
+    "  w = If(c) then_branch={() -> a { a = own:Twice(x); }} else_branch={() -> x {}};"
+    "  s = Loop(m, , e) body={(i: i64, k: bool, q: seq f32[?]) -> k, p: seq f32[?] {"
+    "    l = Equal(i, z);"
+    "    v = If(l) then_branch={() -> b { b = Neg(w); }} else_branch={() -> w {}};"
+    "    p = SequenceInsert(q, v);"
+    "  }};"
+    "  y = ConcatFromSequence(s) axis=0; t = Cast(y) to=8;"
+    "}"
+    "function own:Twice (a) -> b { b = Add(a, a); }";
+
+static bool live_with_bodies(size_t fail_at) {
+  static om_message bytes;
+  static om_error error;
+  om_fault fault = {.fail_at = fail_at};
+  om_allocator allocator = om_fault_allocator(&fault);
+  om_model_options model_options = OM_MODEL_OPTIONS_INIT;
+  om_model *model = NULL;
+  om_session *session = NULL;
+  float x[3] = {1, 2, 3};
+  int64_t m = 3;
+  om_named_tensor outputs[] = {{"y", {0}}, {"t", {0}}};
+  model_options.allocator = &allocator;
+  if (bytes.count == 0) bytes = om_model_text(bodies, 17);
+  om_status st = om_model_load_memory(bytes.bytes, bytes.count, &model_options, &model, &error);
+  if (st == OM_OK) st = create(model, &allocator, CPU, NULL, &session, &error);
+  for (int64_t n = 2; n <= 3 && st == OM_OK; ++n) {
+    om_named_tensor inputs[] = {{"m", om_tensor_of(OM_DTYPE_I64, 0, NULL, &m)},
+                                {"x", om_tensor_of(OM_DTYPE_F32, 1, &n, x)}};
+    om_run_args args = {sizeof args, inputs, 2, outputs, 2};
+    st = om_session_run(session, &args, &error);
+    if (st == OM_OK) {
+      assert_int_equal(om_tensor_elems(&outputs[0].tensor), 3 * n);
+      assert_true(((float *)outputs[0].tensor.data)[n] == (n == 2 ? 2.0f : 1.0f));
+    }
+    for (size_t i = 0; i < 2; ++i) outputs[i].tensor = (om_tensor){0};
+  }
+  if (st != OM_OK) assert_int_equal(st, OM_E_OUT_OF_MEMORY);
+  om_session_destroy(session);
+  om_model_destroy(model);
+  assert_int_equal(fault.live_blocks, 0);
+  return st != OM_OK;
+}
+
+static void every_allocation_fails_once_with_bodies(void **state) {
+  size_t fail_at = 0;
+  (void)state;
+  while (live_with_bodies(fail_at)) {
+    if (++fail_at > 4 * MOST_ALLOCATIONS) fail_msg("there is no end of allocations");
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_allocation_fails_once_on_the_cpu),
       cmocka_unit_test(every_allocation_fails_once_with_a_provider),
       cmocka_unit_test(every_allocation_fails_once_in_the_gpu_package),
+      cmocka_unit_test(every_allocation_fails_once_with_bodies),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,17 +25,42 @@ static void print_element(const om_tensor *t, size_t index, bool as_json) {
   }
 }
 
-static void print_output(const om_named_tensor *it) {
-  const om_tensor *t = &it->tensor;
+/* Elements of sequences and optionals on lines of their own, as deep as values nest. */
+static void print_output(const char *name, const om_tensor *t) {
   size_t elems = om_tensor_elems(t);
-  printf("%s: %s [", it->name, om_dtype_name(t->dtype));
+  bool is_nested = t->dtype == OM_DTYPE_SEQUENCE || t->dtype == OM_DTYPE_OPTIONAL;
+  printf("%s: %s [", name, om_dtype_name(t->dtype));
   for (uint32_t i = 0; i < t->rank; ++i) printf("%s%" PRId64, i ? ", " : "", t->dims[i]);
   printf("]");
-  for (size_t i = 0; i < elems && i < SHOWN; ++i) {
+  for (size_t i = 0; i < elems && i < SHOWN && !is_nested; ++i) {
     printf(" ");
     print_element(t, i, false);
   }
   printf("%s\n", elems > SHOWN ? " ..." : "");
+  for (size_t i = 0; i < elems && i < SHOWN && is_nested; ++i) {
+    char inner[256];
+    snprintf(inner, sizeof inner, "%.200s[%zu]", name, i);
+    print_output(inner, (const om_tensor *)t->data + i);
+  }
+}
+
+static void print_json_output(const char *name, const om_tensor *t) {
+  size_t elems = om_tensor_elems(t);
+  bool is_nested = t->dtype == OM_DTYPE_SEQUENCE || t->dtype == OM_DTYPE_OPTIONAL;
+  printf("{\"name\": ");
+  json_text(stdout, name);
+  printf(", \"dtype\": \"%s\", \"shape\": [", om_dtype_name(t->dtype));
+  for (uint32_t i = 0; i < t->rank; ++i) printf("%s%" PRId64, i ? ", " : "", t->dims[i]);
+  printf("], \"first\": [");
+  for (size_t i = 0; i < elems && i < SHOWN; ++i) {
+    printf("%s", i ? ", " : "");
+    if (is_nested) {
+      print_json_output("", (const om_tensor *)t->data + i);
+    } else {
+      print_element(t, i, true);
+    }
+  }
+  printf("]}");
 }
 
 static void print_json(const om_named_tensor *outputs, size_t count, const char *ran_on) {
@@ -43,18 +68,8 @@ static void print_json(const om_named_tensor *outputs, size_t count, const char 
   json_text(stdout, ran_on);
   printf(", \"outputs\": [");
   for (size_t k = 0; k < count; ++k) {
-    const om_tensor *t = &outputs[k].tensor;
-    size_t elems = om_tensor_elems(t);
-    printf("%s{\"name\": ", k ? ", " : "");
-    json_text(stdout, outputs[k].name);
-    printf(", \"dtype\": \"%s\", \"shape\": [", om_dtype_name(t->dtype));
-    for (uint32_t i = 0; i < t->rank; ++i) printf("%s%" PRId64, i ? ", " : "", t->dims[i]);
-    printf("], \"first\": [");
-    for (size_t i = 0; i < elems && i < SHOWN; ++i) {
-      printf("%s", i ? ", " : "");
-      print_element(t, i, true);
-    }
-    printf("]}");
+    printf("%s", k ? ", " : "");
+    print_json_output(outputs[k].name, &outputs[k].tensor);
   }
   printf("]}\n");
 }
@@ -103,7 +118,8 @@ int command_run(int argc, char **argv) {
     print_json(outputs, info->output_count, ran_on);
     goto done;
   }
-  for (size_t i = 0; !o.out && i < info->output_count; ++i) print_output(&outputs[i]);
+  for (size_t i = 0; !o.out && i < info->output_count; ++i)
+    print_output(outputs[i].name, &outputs[i].tensor);
   printf("ran on %s%s\n", ran_on, o.input_count < info->input_count ? ", inputs at random" : "");
 done:
   free(outputs);

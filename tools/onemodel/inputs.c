@@ -5,8 +5,9 @@
 
 #include "base/om_float16.h"
 #include "command.h"
+#include "graph/om_value_copy.h"
 #include "npy.h"
-#include "onnx/om_tensor_proto.h"
+#include "onnx/om_nested_proto.h"
 
 static const given *find_given(const given *list, size_t count, const char *name) {
   for (size_t i = 0; i < count; ++i) {
@@ -32,32 +33,29 @@ static int check_names(const given *list, size_t count, const om_model_info *inf
   return EXIT_DONE;
 }
 
-static bool read_proto(const char *path, om_tensor *out, const char **problem) {
+/* A TensorProto, or what `kind` is: strings and sequences are copied whole, in one block. */
+static bool read_proto(const char *path, om_dtype kind, om_tensor *out, const char **problem) {
   om_error error = {0};
   om_ctx ctx = {.allocator = om_default_allocator(), .error = &error, .thread_count = 1};
   om_pool pool = {0};
   om_tensor_reading how = {.pool = &pool, .align_below_bytes = SIZE_MAX};
-  om_tensor tensor = {0};
-  om_string name;
-  void *bytes = NULL;
-  size_t byte_count = 0;
-  bool ok = false;
+  om_tensor value = {0};
+  void *bytes = NULL, *copy = NULL;
+  size_t byte_count = 0, need = 0;
   if (!file_read(path, &bytes, &byte_count, problem)) return false;
-  *problem = "This is not a TensorProto.";
-  if (om_tensor_proto_read(&ctx, &how, (om_string){bytes, byte_count}, &tensor, &name) == OM_OK) {
-    size_t elem_bytes = om_tensor_of(tensor.dtype, tensor.rank, tensor.dims, NULL).data_bytes;
-    *out = tensor;
-    out->data = malloc(elem_bytes + 1);
-    ok = out->data != NULL && tensor.dtype != OM_DTYPE_STRING;
-    if (ok) memcpy(out->data, tensor.data, elem_bytes);
-    *problem = "A TensorProto of strings cannot be an input here.";
-  }
+  *problem = kind == OM_DTYPE_SEQUENCE   ? "This is not a SequenceProto."
+             : kind == OM_DTYPE_OPTIONAL ? "This is not an OptionalProto."
+                                         : "This is not a TensorProto.";
+  om_string message = {bytes, byte_count};
+  bool is_read = om_nested_proto_read(&ctx, &how, kind, message, &value) == OM_OK;
+  if (is_read && om_value_bytes(&value, &need)) copy = malloc(need + 1);
+  if (copy) om_value_copy(&value, copy, out);
   om_pool_deinit(&ctx, &pool);
   free(bytes);
-  return ok;
+  return copy != NULL;
 }
 
-static int read_input(const given *from, om_tensor *out) {
+static int read_input(const given *from, om_dtype kind, om_tensor *out) {
   const char *problem = NULL;
   void *bytes = NULL;
   size_t byte_count = 0;
@@ -65,7 +63,7 @@ static int read_input(const given *from, om_tensor *out) {
   if (has_suffix(from->value, ".npz")) {
     ok = npz_read(from->value, from->name, from->name_bytes, out, &problem);
   } else if (has_suffix(from->value, ".pb")) {
-    ok = read_proto(from->value, out, &problem);
+    ok = read_proto(from->value, kind, out, &problem);
   } else {
     ok = file_read(from->value, &bytes, &byte_count, &problem) &&
          npy_parse(bytes, byte_count, out, &problem);
@@ -147,6 +145,14 @@ static int make_random(const options *o,
                        om_tensor *out) {
   char words[512];
   const given *shape = find_given(o->shapes, o->shape_count, value->name);
+  if (value->elem) {
+    return report_problem(EXIT_USAGE,
+                          "The input '%s' is %s %s: give it with --input %s=FILE.pb.",
+                          value->name,
+                          value->dtype == OM_DTYPE_OPTIONAL ? "an" : "a",
+                          om_dtype_name(value->dtype),
+                          value->name);
+  }
   om_tensor t = {.dtype = value->dtype, .rank = value->rank};
   memcpy(t.dims, value->dims, sizeof t.dims);
   if (shape) {
@@ -193,7 +199,7 @@ int make_inputs(const options *o, const om_model_info *info, tensors *out) {
     om_named_tensor *item = &out->items[out->count++];
     const given *from = find_given(o->inputs, o->input_count, info->inputs[i].name);
     item->name = info->inputs[i].name;
-    code = from ? read_input(from, &item->tensor)
+    code = from ? read_input(from, info->inputs[i].dtype, &item->tensor)
                 : make_random(o, &info->inputs[i], &state, &item->tensor);
   }
   return code;
