@@ -18,7 +18,12 @@ static void list_inputs(const om_graph *graph, char *buffer, size_t buffer_bytes
   }
 }
 
-static size_t find_input(const om_graph *graph, const char *name) {
+/* Callers mostly keep the model's order: `position` is looked at first. */
+static size_t find_input(const om_graph *graph, const char *name, size_t position) {
+  if (position < graph->input_count &&
+      strcmp(graph->values[graph->inputs[position]].name, name) == 0) {
+    return position;
+  }
   for (size_t i = 0; i < graph->input_count; ++i) {
     if (strcmp(graph->values[graph->inputs[i]].name, name) == 0) return i;
   }
@@ -163,7 +168,7 @@ static om_status bind_one(om_ctx *ctx,
   if (!given->name) {
     return OM_FAIL(ctx, OM_E_INVALID_INPUT, "The name of input %zu is NULL.", position);
   }
-  size_t index = find_input(graph, given->name);
+  size_t index = find_input(graph, given->name, position);
   if (index == SIZE_MAX) return fail_name(ctx, graph, given->name, "There is no input");
   if (session->is_bound[index]) {
     return OM_FAIL(ctx, OM_E_INVALID_INPUT, "Input '%.100s' is given twice.", given->name);
