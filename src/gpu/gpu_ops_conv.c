@@ -149,7 +149,8 @@ static void move_elem(const conv *c, void *target, size_t to, const void *source
   }
 }
 
-static void pack_conv(const void *arg, const void *source, void *target) {
+static void pack_conv(om_ctx *ctx, const void *arg, const void *source, void *target) {
+  (void)ctx;
   const packing *p = arg;
   const conv *c = p->c;
   const void *from = source ? source : p->weights;
@@ -190,7 +191,8 @@ static void pack_phase(const packing *p, uint32_t group, uint32_t phase, char *t
   }
 }
 
-static void pack_transposed(const void *arg, const void *source, void *target) {
+static void pack_transposed(om_ctx *ctx, const void *arg, const void *source, void *target) {
+  (void)ctx;
   const packing *p = arg;
   const conv *c = p->c;
   (void)source; /* p->weights: this constant belongs to the plan */

@@ -13,7 +13,8 @@ typedef struct om_index_source {
   int64_t extent;
 } om_index_source;
 
-static void fill_indices(const void *arg, const void *source, void *target) {
+static void fill_indices(om_ctx *ctx, const void *arg, const void *source, void *target) {
+  (void)ctx;
   (void)source; /* the tensor has it, too */
   const om_index_source *from = arg;
   const size_t count = om_tensor_elems(from->indices);

@@ -112,7 +112,8 @@ typedef struct om_b_layout {
   bool is_turned; /* the source is [cols, depth] */
 } om_b_layout;
 
-static void fill_b(const void *arg, const void *source, void *target) {
+static void fill_b(om_ctx *ctx, const void *arg, const void *source, void *target) {
+  (void)ctx;
   const om_b_layout *layout = arg;
   const size_t bytes = layout->elem_bytes;
   const char *from = source;

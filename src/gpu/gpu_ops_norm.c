@@ -127,7 +127,8 @@ typedef struct om_batch_norm_fill {
   bool wants_shift;
 } om_batch_norm_fill;
 
-static void fill_factors(const void *arg, const void *source, void *target) {
+static void fill_factors(om_ctx *ctx, const void *arg, const void *source, void *target) {
+  (void)ctx;
   const om_batch_norm_fill *fill = arg;
   uint64_t state = om_flush_subnormals_begin();
   (void)source;

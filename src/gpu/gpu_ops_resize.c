@@ -15,7 +15,8 @@ typedef struct table {
 } table;
 
 /* Pairs of words: the element (all ones: outside), the bits of the weight. */
-static void fill_table(const void *arg, const void *source, void *target) {
+static void fill_table(om_ctx *ctx, const void *arg, const void *source, void *target) {
+  (void)ctx;
   const table *t = arg;
   uint32_t *out = target;
   (void)source;

@@ -146,7 +146,8 @@ static uint64_t b_bytes(const om_matmul *m, bool is_half) {
 }
 
 /* An om_gpu_fill; the layout is that of split constants. */
-static void fill_halves(const void *arg, const void *source, void *target) {
+static void fill_halves(om_ctx *ctx, const void *arg, const void *source, void *target) {
+  (void)ctx;
   const om_split_layout *layout = arg;
   const size_t pitch = om_size_align(layout->cols, OM_HALF_COLS);
   memset(target, 0, half_bytes(layout->depth, layout->cols));
@@ -224,7 +225,7 @@ const char *om_gpu_bind_matrix(om_gpu_binder *b,
   d->operands[2] = is_cut ? om_gpu_scratch(b, cut.chunk_count * result_bytes) : om_gpu_write(b, 0);
   d->operand_count = 3;
   om_gpu_spread_groups(b, params.group_count, d->groups);
-  d->has_chain = om_shader_chain_get(d->shader) != NULL;
+  d->has_chain = om_shader_has_chain(d->shader);
   d->chain_value = om_gpu_write(b, 0).index;
   d->chain.inner = d->chain.channels = 1;
   d->flops = 2 * (uint64_t)m->rows * m->cols * m->depth;

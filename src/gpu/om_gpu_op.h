@@ -124,10 +124,11 @@ om_gpu_operand om_gpu_read_part(om_gpu_binder *b, uint32_t input, uint64_t offse
 om_gpu_operand om_gpu_write(om_gpu_binder *b, uint32_t output);
 om_gpu_operand om_gpu_scratch(om_gpu_binder *b, uint64_t bytes);
 
-/* A constant made on the host: `bytes` bytes filled by fill(arg, input's data, target). Found
- * again by (input's data, recipe, bytes) if the input is a weight; recipe names what fill does
- * (static; compared as text). input UINT32_MAX: no source, always made. */
-typedef void (*om_gpu_fill)(const void *arg, const void *source, void *target);
+/* A constant made on the host: `bytes` zeroed bytes filled by fill(ctx, arg, input's data, target),
+ * which may use ctx's threads and cannot fail. Found again by (input's data, recipe, bytes) if the
+ * input is a weight; recipe names what fill does (static; compared as text). input UINT32_MAX: no
+ * source, always made. */
+typedef void (*om_gpu_fill)(om_ctx *ctx, const void *arg, const void *source, void *target);
 
 /* Element `index` of constant float32 data, which may lie unaligned in the model's file. */
 static inline float om_gpu_float_at(const void *data, size_t index) {

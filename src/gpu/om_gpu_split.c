@@ -2,6 +2,7 @@
 #include "gpu/om_gpu_split.h"
 
 #include "base/om_float16.h"
+#include "base/om_thread.h"
 
 enum {
   EXPONENTS = 0x7f800000,
@@ -28,40 +29,74 @@ uint64_t om_split_bytes(size_t depth, size_t cols) {
          sizeof(float);
 }
 
-/* The power of two at or below each column's largest number. */
-static void fill_factors(const om_split_layout *layout, const float *source, uint32_t *factors) {
-  const size_t pitch = om_size_align(layout->cols, OM_SPLIT_COLS);
-  for (size_t col = 0; col < pitch; ++col) factors[col] = LEAST_FACTOR;
-  for (size_t i = 0; i < layout->depth * layout->cols; ++i) {
-    const size_t col = layout->is_turned ? i / layout->depth : i % layout->cols;
-    const uint32_t magnitude = bits_of(source[i]) & MAGNITUDE;
-    if (magnitude > factors[col] && magnitude < EXPONENTS) factors[col] = magnitude;
-  }
-  for (size_t col = 0; col < pitch; ++col) factors[col] &= EXPONENTS;
-}
-
 static void split(float value, uint16_t *out_high, uint16_t *out_low) {
   const bool is_number = (bits_of(value) & EXPONENTS) != EXPONENTS;
   *out_high = is_number ? om_f16_from_f32(value) : 0;
   *out_low = om_f16_from_f32((value - om_f16_to_f32(*out_high)) * OM_SPLIT_LOW_SCALE);
 }
 
-void om_split_fill(const void *arg, const void *source, void *target) {
-  const om_split_layout *layout = arg;
-  const float *values = source;
-  const size_t pitch = om_size_align(layout->cols, OM_SPLIT_COLS);
-  const size_t terms = om_size_align(layout->depth, OM_SPLIT_TERMS);
-  uint32_t *factors = target;
-  uint16_t *units = (uint16_t *)(factors + pitch);
-  fill_factors(layout, values, factors);
-  memset(units, 0, terms * pitch * 2 * sizeof *units);
-  for (size_t i = 0; i < layout->depth * layout->cols; ++i) {
-    const size_t col = layout->is_turned ? i / layout->depth : i % layout->cols;
-    const size_t term = layout->is_turned ? i % layout->depth : i / layout->cols;
-    const uint32_t exponents = 2 * EXPONENT_BIAS + OM_SPLIT_EXPONENT;
-    const float scale = float_of((exponents << EXPONENT_SHIFT) - factors[col]);
-    uint16_t *unit = units + (term * pitch + col / OM_SPLIT_COLS * OM_SPLIT_COLS) * 2;
-    const size_t place = col % OM_SPLIT_COLS;
-    split(values[i] * scale, &unit[place], &unit[OM_SPLIT_COLS + place]);
+/* One matrix on its way, for pieces of a few octets of columns. */
+typedef struct work {
+  const om_split_layout *layout;
+  const char *source; /* of float32; may lie unaligned in the model's file */
+  uint32_t *factors;
+  uint16_t *units;
+  size_t pitch, terms; /* of the units: filled up */
+} work;
+
+static float value_at(const work *w, size_t term, size_t col) {
+  const om_split_layout *layout = w->layout;
+  const size_t at = layout->is_turned ? col * layout->depth + term : term * layout->cols + col;
+  float value;
+  memcpy(&value, w->source + at * sizeof value, sizeof value);
+  return value;
+}
+
+/* The power of two at or below each column's largest number. */
+static void find_factors(const work *w,
+                         size_t first,
+                         size_t count,
+                         uint32_t factors[OM_SPLIT_COLS]) {
+  for (size_t i = 0; i < OM_SPLIT_COLS; ++i) factors[i] = LEAST_FACTOR;
+  for (size_t term = 0; term < w->layout->depth; ++term) {
+    for (size_t i = 0; i < count; ++i) {
+      const uint32_t magnitude = bits_of(value_at(w, term, first + i)) & MAGNITUDE;
+      if (magnitude > factors[i] && magnitude < EXPONENTS) factors[i] = magnitude;
+    }
   }
+  for (size_t i = 0; i < OM_SPLIT_COLS; ++i) factors[i] &= EXPONENTS;
+}
+
+static void fill_octet(const work *w, size_t first) {
+  const uint32_t exponents = 2 * EXPONENT_BIAS + OM_SPLIT_EXPONENT;
+  const size_t left = w->layout->cols - first;
+  const size_t count = left < OM_SPLIT_COLS ? left : OM_SPLIT_COLS;
+  uint32_t *factors = w->factors + first;
+  find_factors(w, first, count, factors);
+  for (size_t term = 0; term < w->terms; ++term) {
+    uint16_t *unit = w->units + (term * w->pitch + first) * 2;
+    memset(unit, 0, 2 * OM_SPLIT_COLS * sizeof *unit);
+    if (term >= w->layout->depth) continue;
+    for (size_t i = 0; i < count; ++i) {
+      const float scale = float_of((exponents << EXPONENT_SHIFT) - factors[i]);
+      split(value_at(w, term, first + i) * scale, &unit[i], &unit[OM_SPLIT_COLS + i]);
+    }
+  }
+}
+
+static void fill_octets(void *arg, size_t begin, size_t end) {
+  for (size_t octet = begin; octet < end; ++octet) fill_octet(arg, octet * OM_SPLIT_COLS);
+}
+
+void om_split_fill(om_ctx *ctx, const void *arg, const void *source, void *target) {
+  enum { OCTETS = 4 }; /* of a piece: two lines of the cache */
+  const om_split_layout *layout = arg;
+  const size_t pitch = om_size_align(layout->cols, OM_SPLIT_COLS);
+  work w = {.layout = layout,
+            .source = source,
+            .factors = target,
+            .pitch = pitch,
+            .terms = om_size_align(layout->depth, OM_SPLIT_TERMS)};
+  w.units = (uint16_t *)(w.factors + pitch);
+  om_parallel_for(ctx, pitch / OM_SPLIT_COLS, OCTETS, fill_octets, &w);
 }

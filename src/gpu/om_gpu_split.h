@@ -31,6 +31,6 @@ typedef struct om_split_layout {
 uint64_t om_split_bytes(size_t depth, size_t cols);
 
 /* An om_gpu_fill: arg is an om_split_layout, target has om_split_bytes bytes. */
-void om_split_fill(const void *arg, const void *source, void *target);
+void om_split_fill(om_ctx *ctx, const void *arg, const void *source, void *target);
 
 #endif

@@ -91,7 +91,7 @@ om_status om_gpu_store_get(om_ctx *ctx,
   if (fill || padded != bytes) {
     OM_GO_NEW(made, padded);
     if (fill) {
-      fill(arg, source, made);
+      fill(ctx, arg, source, made);
     } else {
       memcpy(made, source, bytes);
     }

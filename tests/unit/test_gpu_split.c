@@ -37,7 +37,9 @@ static void expect_values(bool is_turned) {
     weights[i] = is_turned ? value_at(i % DEPTH, i / DEPTH) : value_at(i / COLS, i % COLS);
   }
   assert_true(om_split_bytes(DEPTH, COLS) <= sizeof packed);
-  om_split_fill(&layout, weights, packed);
+  rig_init(rig);
+  rig->ctx.thread_count = 3;
+  om_split_fill(&rig->ctx, &layout, weights, packed);
   for (size_t term = 0; term < DEPTH; ++term) {
     for (size_t col = 0; col < COLS; ++col) {
       float factor;
@@ -76,7 +78,9 @@ static void test_infinities_are_low_parts(void **state) {
   weights[0] = INFINITY;
   weights[1] = -INFINITY;
   weights[2] = NAN;
-  om_split_fill(&layout, weights, packed);
+  rig_init(rig);
+  rig->ctx.thread_count = 3;
+  om_split_fill(&rig->ctx, &layout, weights, packed);
   for (size_t col = 0; col < 3; ++col) assert_true(part_of(0, col, 0) == 0.0f);
   assert_true(part_of(0, 0, 1) == INFINITY && part_of(0, 1, 1) == -INFINITY);
   assert_true(isnan(part_of(0, 2, 1)));

@@ -6,7 +6,8 @@ static gpu_rig *const rig = &the_rig;
 
 static int fills; /* calls of count_fill */
 
-static void count_fill(const void *arg, const void *source, void *target) {
+static void count_fill(om_ctx *ctx, const void *arg, const void *source, void *target) {
+  (void)ctx;
   (void)arg;
   memcpy(target, source, 8);
   ++fills;
