@@ -32,7 +32,7 @@ uint64_t om_split_bytes(size_t depth, size_t cols) {
 static void split(float value, uint16_t *out_high, uint16_t *out_low) {
   const bool is_number = (bits_of(value) & EXPONENTS) != EXPONENTS;
   *out_high = is_number ? om_f16_from_f32(value) : 0;
-  *out_low = om_f16_from_f32((value - om_f16_to_f32(*out_high)) * OM_SPLIT_LOW_SCALE);
+  *out_low = om_f16_from_f32((value - om_f16_to_f32(*out_high)) * (float)OM_SPLIT_LOW_SCALE);
 }
 
 /* One matrix on its way, for pieces of a few octets of columns. */
