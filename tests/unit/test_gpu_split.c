@@ -44,7 +44,7 @@ static void expect_values(bool is_turned) {
     for (size_t col = 0; col < COLS; ++col) {
       float factor;
       memcpy(&factor, &packed[col], sizeof factor);
-      const double low = (double)part_of(term, col, 1) / OM_SPLIT_LOW_SCALE;
+      const double low = (double)part_of(term, col, 1) / (double)OM_SPLIT_LOW_SCALE;
       const double sum = (double)part_of(term, col, 0) + low;
       const double value = ldexp(sum * (double)factor, -OM_SPLIT_EXPONENT);
       const double expected = (double)value_at(term, col);
