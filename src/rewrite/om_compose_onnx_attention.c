@@ -86,6 +86,17 @@ static void check_inputs(om_composer *c, const om_attention_form *f) {
   }
 }
 
+/* Windows of keys, which a later opset than 24 has: -1 is none. */
+static void check_windows(om_composer *c) {
+  static const char *const names[] = {"left_window_size", "right_window_size"};
+  for (size_t i = 0; i < OM_COUNT_OF(names); ++i) {
+    const int64_t size = om_compose_attr_int(c, names[i], -1);
+    if (size == -1) continue;
+    om_compose_fail(
+        c, "The attribute '%s' is %lld; windows are not known.", names[i], (long long)size);
+  }
+}
+
 static void compose(om_composer *c) {
   const int64_t mode = om_compose_attr_int(c, "qk_matmul_output_mode", 0);
   const bool wants_scores = om_compose_wants(c, 3);
@@ -120,6 +131,7 @@ static void compose(om_composer *c) {
   }
   f.precision = (om_dtype)precision;
   check_inputs(c, &f);
+  check_windows(c);
   f.scale = make_scale(c, &f);
   read_mask(c, &f);
   om_compose_attention(c, &f, wants_scores);
