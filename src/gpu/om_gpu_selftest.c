@@ -7,7 +7,8 @@
  *
  * Subnormals count as zero, as docs/exact.md has it. A device that keeps them is found by one
  * product. It is not failed for it: where the result depends on subnormals (the CPU, asked both
- * ways, answers twice), either answer passes.
+ * ways, answers twice), either answer passes. A CPU that cannot flush, in WebAssembly, is not asked
+ * where they arise.
  *
  * float16 in memory is tried with all values there are, and with floats around and between them.
  *
@@ -161,10 +162,21 @@ static uint32_t evaluate(const struct test *test, const cases *list, uint32_t i)
   return om_bits(test->evaluate(om_float(list->a[i]), om_float(list->b[i]), om_float(list->c[i])));
 }
 
-/* The operands flushed as well, for a CPU that cannot (WebAssembly). */
-static uint32_t evaluate_flushed(const struct test *test, const cases *list, uint32_t i) {
-  return om_bits(test->evaluate(
-      om_float(flushed(list->a[i])), om_float(flushed(list->b[i])), om_float(flushed(list->c[i]))));
+/* Whether subnormals count as zero here, between begin and end: not in WebAssembly. */
+static bool cpu_flushes(void) {
+  const volatile float least = 1.17549435e-38f;
+  return least * 0.5f == 0.0f;
+}
+
+static bool is_tiny(uint32_t bits) {
+  return (bits & 0x7fffffff) != 0 && (bits & 0x7fffffff) <= 0x00800000;
+}
+
+/* Subnormals arise, or may: what a CPU that keeps them says then is no measure for a device. */
+static bool has_subnormals(const cases *list, uint32_t i, uint32_t expected) {
+  const float product = om_float(list->a[i]) * om_float(list->b[i]);
+  return is_tiny(list->a[i]) || is_tiny(list->b[i]) || is_tiny(list->c[i]) ||
+         is_tiny(om_bits(product)) || is_tiny(expected);
 }
 
 /* True if the device's results are the CPU's. The float environment flushes when called. */
@@ -173,9 +185,11 @@ static bool is_right(const struct test *test,
                      const uint32_t *results,
                      bool keeps_subnormals,
                      uint64_t kept_environment) {
+  const bool can_flush = cpu_flushes();
   for (uint32_t i = 0; i < CASE_COUNT; ++i) {
+    if (!can_flush && has_subnormals(list, i, evaluate(test, list, i))) continue;
     uint32_t result = keeps_subnormals ? flushed(results[i]) : results[i];
-    if (is_same(result, flushed(evaluate_flushed(test, list, i)))) continue;
+    if (is_same(result, flushed(evaluate(test, list, i)))) continue;
     if (!keeps_subnormals) return false;
     om_flush_subnormals_end(kept_environment);
     uint32_t kept = flushed(evaluate(test, list, i));
