@@ -47,7 +47,8 @@ static int taps_of(const om_node *node, const axis *a, int64_t elems[8], double 
     if (reflects) x = reflected(x, low, high);
   }
   int count = 0;
-  const int64_t first = (int64_t)floor(x);
+  /* Far outside is as good as a little outside; NaN is outside. */
+  const int64_t first = (int64_t)floor(fmin(fmax(x, -100), last + 100));
   const int64_t before = is_nearest ? 0 : 3;
   for (int64_t e = first - before; e <= first + before; ++e) {
     const double w = is_nearest ? 1 : weight(node, (double)e - x);
