@@ -45,14 +45,26 @@ int64_t om_compose_extent(const om_composer *c, om_value_id value, int axis) {
   return v->constant ? v->constant->dims[axis] : v->dims[axis];
 }
 
-void om_compose_fail(om_composer *c, const char *fmt, ...) {
+OM_PRINTF(3, 0)
+static void fail(om_composer *c, om_status status, const char *fmt, va_list args) {
   char text[256];
-  va_list args;
   if (c->status != OM_OK) return;
-  va_start(args, fmt);
   vsnprintf(text, sizeof text, fmt, args);
+  c->status = OM_FAIL(c->ctx, status, "%s", text);
+}
+
+void om_compose_fail(om_composer *c, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  fail(c, OM_E_INVALID_MODEL, fmt, args);
   va_end(args);
-  c->status = OM_FAIL(c->ctx, OM_E_INVALID_MODEL, "%s", text);
+}
+
+void om_compose_refuse(om_composer *c, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  fail(c, OM_E_UNSUPPORTED, fmt, args);
+  va_end(args);
 }
 
 /* ---- Nodes ---- */

@@ -49,6 +49,8 @@ int64_t om_compose_extent(const om_composer *c, om_value_id value, int axis);
 
 /* OM_E_INVALID_MODEL with the sentence. */
 void om_compose_fail(om_composer *c, const char *fmt, ...) OM_PRINTF(2, 3);
+/* OM_E_UNSUPPORTED: the node is valid, but not for this build. */
+void om_compose_refuse(om_composer *c, const char *fmt, ...) OM_PRINTF(2, 3);
 
 /* `value` is what the node wrote as its output `index`. */
 void om_compose_result(om_composer *c, uint32_t index, om_value_id value);

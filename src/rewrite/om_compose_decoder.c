@@ -6,7 +6,7 @@
 
 static void refuse_input(om_composer *c, uint32_t index, const char *what) {
   if (om_compose_input(c, index) == OM_NO_VALUE) return;
-  om_compose_fail(c, "Its %s (input %u) is not implemented.", what, (unsigned)index);
+  om_compose_refuse(c, "Its %s (input %u) is not implemented.", what, (unsigned)index);
 }
 
 static int64_t read_heads(om_composer *c, const char *name) {
@@ -52,7 +52,7 @@ static void read_mask(om_composer *c, uint32_t input, om_attention_form *f) {
     return;
   }
   if (rank < 2 || rank > 4) {
-    om_compose_fail(c, "The rank of its mask is not known, or not 1 to 4.");
+    om_compose_refuse(c, "The rank of its mask is not known, or not 1 to 4.");
     return;
   }
   mask = om_compose_cast(c, mask, OM_DTYPE_BOOL);
@@ -100,7 +100,7 @@ static void compose_multi_head(om_composer *c) {
   refuse_input(c, 8, "past_sequence_length");
   refuse_input(c, 9, "cache_indirection");
   if (k == OM_NO_VALUE || v == OM_NO_VALUE || om_compose_rank(c, k) == 5) {
-    om_compose_fail(c, "Packed forms of Q, K and V are not implemented.");
+    om_compose_refuse(c, "Packed forms of Q, K and V are not implemented.");
     return;
   }
   f.is_k_flat = om_compose_rank(c, k) != 4;
@@ -142,10 +142,10 @@ static void compose_self(om_composer *c) {
   int64_t ends[4];
   refuse_input(c, 6, "past_sequence_length");
   if (om_compose_attr_int(c, "do_rotary", 0) != 0) {
-    om_compose_fail(c, "'do_rotary' is not implemented.");
+    om_compose_refuse(c, "'do_rotary' is not implemented.");
   }
   if (!read_widths(c, om_compose_input(c, WEIGHTS), ends)) {
-    om_compose_fail(c, "The widths of Q, K and V are not known.");
+    om_compose_refuse(c, "The widths of Q, K and V are not known.");
   }
   if (c->status != OM_OK) return;
   om_value_id all =
@@ -201,7 +201,7 @@ static void compose_rotary(om_composer *c) {
   om_value_id positions = om_compose_input(c, 1);
   if (om_compose_attr_float(c, "scale", 1.0f) != 1.0f ||
       om_compose_attr_int(c, "is_packed_batching", 0) != 0) {
-    om_compose_fail(c, "'scale' and 'is_packed_batching' are not implemented.");
+    om_compose_refuse(c, "'scale' and 'is_packed_batching' are not implemented.");
   }
   if (om_compose_rank(c, positions) == 1) { /* the first one, of every entry of the batch */
     const int64_t axis = rank == 4 ? 2 : 1;
@@ -319,7 +319,7 @@ static void compose_group_query(om_composer *c) {
   om_attention_form f = plain_form(c);
   refuse_input(c, 11, "head_sink");
   if (om_compose_attr_int(c, "smooth_softmax", 0) > 0) {
-    om_compose_fail(c, "'smooth_softmax' is not implemented.");
+    om_compose_refuse(c, "'smooth_softmax' is not implemented.");
   }
   f.is_k_flat = false;
   f.q_heads = read_heads(c, "num_heads");

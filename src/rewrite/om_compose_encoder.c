@@ -163,7 +163,7 @@ static om_value_id turned(om_composer *c, uint32_t input, const char *flag) {
   int64_t perm[OM_MAX_RANK];
   if (om_compose_attr_int(c, flag, 0) == 0 || rank == 1) return x;
   if (rank == OM_RANK_UNKNOWN || rank < 2 || rank > OM_MAX_RANK) {
-    om_compose_fail(c, "The rank of input %u, which '%s' turns, is not known.", input, flag);
+    om_compose_refuse(c, "The rank of input %u, which '%s' turns, is not known.", input, flag);
     return OM_NO_VALUE;
   }
   for (uint32_t i = 0; i < rank; ++i) perm[i] = i;
@@ -176,7 +176,7 @@ static void compose_fused_matmul(om_composer *c) {
   const float alpha = om_compose_attr_float(c, "alpha", 1.0f);
   if (om_compose_attr_int(c, "transBatchA", 0) != 0 ||
       om_compose_attr_int(c, "transBatchB", 0) != 0) {
-    om_compose_fail(c, "Turned batches (transBatchA, transBatchB) are not implemented.");
+    om_compose_refuse(c, "Turned batches (transBatchA, transBatchB) are not implemented.");
   }
   om_value_id y = om_compose_2(c, "MatMul", turned(c, 0, "transA"), turned(c, 1, "transB"));
   if (alpha != 1.0f) {

@@ -92,7 +92,7 @@ static void check_windows(om_composer *c) {
   for (size_t i = 0; i < OM_COUNT_OF(names); ++i) {
     const int64_t size = om_compose_attr_int(c, names[i], -1);
     if (size == -1) continue;
-    om_compose_fail(
+    om_compose_refuse(
         c, "The attribute '%s' is %lld; windows are not known.", names[i], (long long)size);
   }
 }
