@@ -23,21 +23,23 @@ typedef struct om_gpu_prepared om_gpu_prepared; /* a device made ready for one s
 
 typedef struct om_gpu_options {
   size_t struct_bytes;
-  const char *device;        /* NULL: the first of om_gpu_list. "1": an index there. Else a
-                                part of the name, or the UUID in hex. */
-  const char *backend;       /* NULL: the best there is. "vulkan", "null" */
-  bool no_fusion;            /* each operator in its own pass: for finding faults */
-  bool no_matrix_hardware;   /* fast mode: no products on cooperative matrices */
-  bool collect_timings;      /* device time of each run in om_gpu_info */
-  uint64_t submission_flops; /* work of one submission; 0: by the device */
-  bool profile_steps;        /* device time of each step: om_gpu_get_step_times. Every dispatch
-                                then runs on its own, so a run takes longer */
-  const char *cache_folder;  /* where the driver's kernels are kept between processes, a file
-                                for each device and driver. NULL: $ONEMODEL_GPU_CACHE, else
-                                $XDG_CACHE_HOME/onemodel or ~/.cache/onemodel. "": nowhere. */
-  bool no_fused_attention;   /* attention as its single operators; no_fusion includes it */
-  om_gpu_prepared *prepared; /* made with the same options, mode and allocator, and done: the
-                                session takes its device. NULL: the session opens one. */
+  const char *device;         /* NULL: the first of om_gpu_list. "1": an index there. Else a
+                                 part of the name, or the UUID in hex. */
+  const char *backend;        /* NULL: the best there is. "vulkan", "null" */
+  bool no_fusion;             /* each operator in its own pass: for finding faults */
+  bool no_matrix_hardware;    /* fast mode: no products on cooperative matrices */
+  bool collect_timings;       /* device time of each run in om_gpu_info */
+  uint64_t submission_flops;  /* work of one submission; 0: by the device */
+  bool profile_steps;         /* device time of each step: om_gpu_get_step_times. Every dispatch
+                                 then runs on its own, so a run takes longer */
+  const char *cache_folder;   /* where the driver's kernels are kept between processes, a file
+                                 for each device and driver. NULL: $ONEMODEL_GPU_CACHE, else
+                                 $XDG_CACHE_HOME/onemodel or ~/.cache/onemodel. "": nowhere. */
+  bool no_fused_attention;    /* attention as its single operators; no_fusion includes it */
+  om_gpu_prepared *prepared;  /* made with the same options, mode and allocator, and done: the
+                                 session takes its device. NULL: the session opens one. */
+  uint64_t max_binding_bytes; /* what one buffer binding may hold, below the device's limit: larger
+                                 weights are cut. For tests. 0: the device's */
 } om_gpu_options;
 
 #define OM_GPU_OPTIONS_INIT {.struct_bytes = sizeof(om_gpu_options)}

@@ -2,7 +2,8 @@
  *
  * A constant B is stored with its rows padded to four floats (and turned, where Gemm says so), so
  * that the kernel reads quads; other operands are read as they lie, by quads where their shapes
- * allow it. Gemm's alpha and C are items of the product's chain.
+ * allow it. Gemm's alpha and C are items of the product's chain. A constant B that no binding holds
+ * is cut into runs of columns, each with passes of its own.
  *
  * In fast mode most products by a constant run on matrix hardware instead, where there is one
  * (om_gpu_matmul_matrix.c).
@@ -106,8 +107,9 @@ static om_matmul_cut choose_cut(const om_matmul *m, bool is_exact) {
 /* ---- B as a constant ---- */
 
 typedef struct om_b_layout {
-  size_t matrices, depth, cols;
-  size_t pitch; /* elements from row to row: cols rounded up to four */
+  size_t matrices, depth, cols; /* of the source */
+  size_t part_cols;             /* columns that are wanted, from where the source begins */
+  size_t pitch;                 /* elements from row to row: part_cols rounded up to four */
   size_t elem_bytes;
   bool is_turned; /* the source is [cols, depth] */
 } om_b_layout;
@@ -121,43 +123,73 @@ static void fill_b(om_ctx *ctx, const void *arg, const void *source, void *targe
   for (size_t row = 0; row < layout->matrices * layout->depth; ++row) {
     const size_t k = row % layout->depth;
     const size_t matrix = row / layout->depth * layout->depth * layout->cols;
-    for (size_t col = 0; col < layout->cols; ++col) {
+    for (size_t col = 0; col < layout->part_cols; ++col) {
       const size_t at = layout->is_turned ? col * layout->depth + k : k * layout->cols + col;
       memcpy(to + (row * layout->pitch + col) * bytes, from + (matrix + at) * bytes, bytes);
     }
   }
 }
 
-/* Binds input 1 and sets the strides that tell how it lies. */
-static om_gpu_operand bind_b(om_gpu_binder *b,
-                             const om_matmul *m,
-                             bool is_turned,
-                             om_matmul_params *params) {
+/* ---- The product ---- */
+
+typedef struct om_product {
+  om_matmul m;
+  const om_gemm_params *gemm; /* NULL: a MatMul */
+  om_matmul_cut cut;          /* of all columns */
+  bool is_b_turned;           /* b is [cols, depth] */
+} om_product;
+
+/* Columns of one pass: all of them, or what a binding holds of a constant b. */
+typedef struct om_product_part {
+  size_t first, cols;
+  om_gpu_operand sums; /* where a part leaves float32 for the pass that places it */
+} om_product_part;
+
+static bool is_whole(const om_product *p, const om_product_part *part) {
+  return part->cols == p->m.cols;
+}
+
+static om_b_layout layout_of(const om_gpu_binder *b, const om_product *p, size_t part_cols) {
   const om_tensor *tensor = om_gpu_input(b, 1);
-  om_b_layout layout = {
-      .matrices = om_tensor_elems(tensor) / (m->depth * m->cols),
-      .depth = m->depth,
-      .cols = m->cols,
-      .pitch = om_size_align(m->cols, 4),
-      .is_turned = is_turned,
+  return (om_b_layout){
+      .matrices = om_tensor_elems(tensor) / (p->m.depth * p->m.cols),
+      .depth = p->m.depth,
+      .cols = p->m.cols,
+      .part_cols = part_cols,
+      .pitch = om_size_align(part_cols, 4),
+      .is_turned = p->is_b_turned,
       .elem_bytes = om_dtype_bits(tensor->dtype) / 8,
   };
-  params->b_depth_stride = (uint32_t)(is_turned ? 1 : m->cols);
-  params->b_col_stride = (uint32_t)(is_turned ? m->depth : 1);
-  if (!tensor->data || (!is_turned && layout.pitch == layout.cols)) return om_gpu_read(b, 1);
-  const uint64_t bytes = (uint64_t)layout.matrices * m->depth * layout.pitch * layout.elem_bytes;
-  if (bytes > om_gpu_binder_limits(b)->max_binding_bytes) return om_gpu_read(b, 1);
+}
+
+static uint64_t layout_bytes(const om_b_layout *layout) {
+  return (uint64_t)layout->matrices * layout->depth * layout->pitch * layout->elem_bytes;
+}
+
+/* Binds input 1 and sets the strides that tell how it lies. */
+static om_gpu_operand bind_b(om_gpu_binder *b,
+                             const om_product *p,
+                             const om_product_part *part,
+                             om_matmul_params *params) {
+  const om_tensor *tensor = om_gpu_input(b, 1);
+  const om_b_layout layout = layout_of(b, p, part->cols);
+  const uint64_t bytes = layout_bytes(&layout);
+  const bool lies_in_quads = !p->is_b_turned && layout.pitch == layout.cols;
+  params->b_depth_stride = (uint32_t)(p->is_b_turned ? 1 : p->m.cols);
+  params->b_col_stride = (uint32_t)(p->is_b_turned ? p->m.depth : 1);
+  if (!tensor->data || lies_in_quads || bytes > om_gpu_binder_limits(b)->max_binding_bytes) {
+    return om_gpu_read(b, 1);
+  }
   uint32_t *const strides[] = {&params->b_stride_0, &params->b_stride_1, &params->b_stride_2};
   for (size_t i = 0; i < OM_COUNT_OF(strides); ++i) {
-    *strides[i] = *strides[i] / (uint32_t)m->cols * (uint32_t)layout.pitch;
+    *strides[i] = *strides[i] / (uint32_t)p->m.cols * (uint32_t)layout.pitch;
   }
   params->b_depth_stride = (uint32_t)layout.pitch;
   params->b_col_stride = 1;
-  const char *recipe = is_turned ? "turned, rows of quads" : "rows of quads";
-  return om_gpu_made_constant(b, 1, recipe, bytes, fill_b, &layout);
+  const char *recipe = p->is_b_turned ? "turned, rows of quads" : "rows of quads";
+  const uint64_t offset = part->first * (p->is_b_turned ? p->m.depth : 1) * layout.elem_bytes;
+  return om_gpu_made_part(b, 1, offset, recipe, bytes, fill_b, &layout);
 }
-
-/* ---- The product ---- */
 
 /* The batch as three axes; false where it has more. */
 static bool set_batch(const om_matmul *m, om_matmul_params *params) {
@@ -197,6 +229,34 @@ static bool takes_rows_kernel(const om_matmul_params *p) {
   return p->rows <= FEW_ROWS && are_quads(0, p);
 }
 
+/* Sets the tiles and chunks, and chooses the kernel; *out_is_last: it makes the results, not sums
+ * for the pass behind it. */
+static om_shader choose_kernel(const om_gpu_binder *b,
+                               const om_product *p,
+                               const om_product_part *part,
+                               om_matmul_params *params,
+                               bool *out_is_last) {
+  static const om_shader rows_chunks_half[] = {OM_SHADER_MATMUL_ROWS_CHUNKS_HALF,
+                                               OM_SHADER_MATMUL_ROWS_CHUNKS_HALF_EXACT};
+  const bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
+  const om_dtype dtype = om_gpu_input(b, 0)->dtype;
+  const bool has_few_rows = takes_rows_kernel(params);
+  const bool is_last = is_whole(p, part) && (has_few_rows || p->cut.chunk_count == 1);
+  const bool takes_sums = dtype == OM_DTYPE_F16 && !is_last;
+  const uint64_t tile = tiles[p->cut.tile].tile;
+  *out_is_last = is_last;
+  params->chunk_count = has_few_rows ? 1 : (uint32_t)p->cut.chunk_count;
+  params->chunk_depth = has_few_rows ? params->depth : (uint32_t)p->cut.chunk_depth;
+  params->row_tiles = (uint32_t)pieces(params->rows, has_few_rows ? 1 : tile);
+  params->col_tiles = (uint32_t)pieces(params->cols, has_few_rows ? 32 : tile);
+  params->group_count = (uint32_t)(om_strided_elems(&p->m.batch) * params->chunk_count) *
+                        params->row_tiles * params->col_tiles;
+  if (has_few_rows && takes_sums) return rows_chunks_half[is_exact];
+  if (has_few_rows) return OM_GPU_KERNEL(b, MATMUL_ROWS, dtype);
+  if (takes_sums) return tiles[p->cut.tile].half_chunks[takes_quads(params)][is_exact];
+  return om_gpu_form(b, &tiles[p->cut.tile].forms[takes_quads(params)], dtype);
+}
+
 static om_gpu_dispatch *add_product(om_gpu_binder *b,
                                     om_shader shader,
                                     const om_matmul_params *params,
@@ -215,94 +275,39 @@ static om_gpu_dispatch *add_product(om_gpu_binder *b,
   return d;
 }
 
-om_gpu_dispatch *om_gpu_add_chunk_sum(om_gpu_binder *b,
-                                      om_gpu_operand chunks,
-                                      uint64_t chunk_count) {
-  const om_matmul_sum_params params = {
-      .elems = (uint32_t)om_tensor_elems(om_gpu_output(b, 0)),
-      .chunk_count = (uint32_t)chunk_count,
-  };
+static om_gpu_dispatch *add_sum(om_gpu_binder *b,
+                                om_gpu_operand chunks,
+                                const om_matmul_sum_params *params) {
   const om_gpu_operand to = om_gpu_write(b, 0);
   om_gpu_dispatch *d =
       om_gpu_add_dispatch(b, OM_GPU_KERNEL(b, MATMUL_SUM, om_gpu_output(b, 0)->dtype));
   if (!d) return NULL;
-  memcpy(d->params, &params, sizeof params);
-  d->params_bytes = sizeof params;
+  memcpy(d->params, params, sizeof *params);
+  d->params_bytes = sizeof *params;
   d->operands[0] = chunks;
   d->operands[1] = to;
   d->operand_count = 2;
-  om_gpu_spread_groups(b, pieces(params.elems, 256), d->groups);
+  om_gpu_spread_groups(b, pieces(params->elems, 256), d->groups);
   d->has_chain = true;
   d->chain_value = to.index;
   d->chain.inner = d->chain.channels = 1;
-  d->flops = (uint64_t)params.elems * chunk_count;
+  d->flops = (uint64_t)params->elems * params->chunk_count;
   return d;
 }
 
-/* *out_dispatch is the one that makes the result, with an empty chain. */
-static const char *bind_product(om_gpu_binder *b,
-                                const om_matmul *m,
-                                bool is_b_turned,
-                                om_gpu_dispatch **out_dispatch) {
-  const bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
-  const om_dtype dtype = om_gpu_input(b, 0)->dtype;
-  if (m->depth == 0) return "it adds no terms";
-  om_matmul_cut cut = choose_cut(m, is_exact);
-  om_matmul_params params = {
-      .rows = (uint32_t)m->rows,
-      .cols = (uint32_t)m->cols,
-      .depth = (uint32_t)m->depth,
-      .a_row_stride = (uint32_t)m->a_row_stride,
-      .a_depth_stride = (uint32_t)m->a_depth_stride,
-  };
-  if (om_gpu_input(b, 1)->dtype != dtype) return "its operands differ in type";
-  if (!om_gpu_output(b, 0)) return "nothing reads its result";
-  if (m->rows > INT32_MAX || m->cols > INT32_MAX || m->depth > INT32_MAX ||
-      cut.groups > INT32_MAX) {
-    return "it has more rows, columns or terms than the kernel counts";
-  }
-  if (om_gpu_takes_matrix(b, m, cut.cost_ns)) {
-    return om_gpu_bind_matrix(b, m, is_b_turned, out_dispatch);
-  }
-  if (!set_batch(m, &params)) return "its batch repeats in more than three runs of axes";
-  om_gpu_operand operands[3] = {om_gpu_read(b, 0)};
-  operands[1] = bind_b(b, m, is_b_turned, &params);
-  om_shader shader = om_gpu_form(b, &tiles[cut.tile].forms[takes_quads(&params)], dtype);
-  if (cut.chunk_count > 1 && dtype == OM_DTYPE_F16) {
-    shader = tiles[cut.tile].half_chunks[takes_quads(&params)][is_exact];
-  }
-  uint64_t tile_rows = tiles[cut.tile].tile;
-  uint64_t tile_cols = tile_rows;
-  if (takes_rows_kernel(&params)) {
-    shader = OM_GPU_KERNEL(b, MATMUL_ROWS, dtype);
-    tile_rows = 1;
-    tile_cols = 32;
-    cut = (om_matmul_cut){.chunk_count = 1, .chunk_depth = m->depth};
-  }
-  params.row_tiles = (uint32_t)pieces(m->rows, tile_rows);
-  params.col_tiles = (uint32_t)pieces(m->cols, tile_cols);
-  params.chunk_count = (uint32_t)cut.chunk_count;
-  params.chunk_depth = (uint32_t)cut.chunk_depth;
-  params.group_count = (uint32_t)(om_strided_elems(&m->batch) * cut.chunk_count) *
-                       params.row_tiles * params.col_tiles;
-  const uint64_t result_bytes = om_tensor_elems(om_gpu_output(b, 0)) * sizeof(float);
-  operands[2] =
-      cut.chunk_count > 1 ? om_gpu_scratch(b, cut.chunk_count * result_bytes) : om_gpu_write(b, 0);
-  om_gpu_dispatch *d = add_product(b, shader, &params, operands);
-  if (d && cut.chunk_count > 1) d = om_gpu_add_chunk_sum(b, operands[2], cut.chunk_count);
-  if (!d) return om_gpu_no_memory;
-  *out_dispatch = d;
-  return NULL;
+om_gpu_dispatch *om_gpu_add_chunk_sum(om_gpu_binder *b,
+                                      om_gpu_operand chunks,
+                                      uint64_t chunk_count) {
+  const om_tensor *y = om_gpu_output(b, 0);
+  const uint32_t cols = y->rank > 0 ? (uint32_t)y->dims[y->rank - 1] : 1;
+  const om_matmul_sum_params params = {.elems = (uint32_t)om_tensor_elems(y),
+                                       .chunk_count = (uint32_t)chunk_count,
+                                       .part_cols = cols,
+                                       .y_cols = cols};
+  return add_sum(b, chunks, &params);
 }
 
-static const char *bind_matmul(om_gpu_binder *b) {
-  om_gpu_dispatch *d = NULL;
-  om_matmul m;
-  om_matmul_describe(om_gpu_input(b, 0), om_gpu_input(b, 1), &m);
-  return bind_product(b, &m, false, &d);
-}
-
-/* ---- Gemm ---- */
+/* ---- Gemm's alpha and C ---- */
 
 /* Adds C, times beta, which broadcasts to rows by cols, to the product's chain. */
 static const char *add_c(om_gpu_binder *b, const om_tensor *c, float beta, om_gpu_dispatch *d) {
@@ -322,19 +327,109 @@ static const char *add_c(om_gpu_binder *b, const om_tensor *c, float beta, om_gp
   return om_gpu_chain_add(&d->chain, item, &operand, &beta, is_scaled) ? NULL : om_gpu_no_memory;
 }
 
-static const char *bind_gemm(om_gpu_binder *b) {
-  const om_gemm_params *p = om_gpu_binder_node(b)->params;
-  const om_tensor *c = om_gpu_input(b, 2);
+static const char *finish(om_gpu_binder *b, const om_product *p, om_gpu_dispatch *d) {
   const om_chain_item scale = {.op = OM_CHAIN_Mul, .source = OM_CHAIN_SCALAR};
-  om_gpu_dispatch *d = NULL;
-  om_matmul m;
-  om_gemm_describe(p, om_gpu_input(b, 0), om_gpu_input(b, 1), &m);
-  const char *reason = bind_product(b, &m, p->is_b_transposed, &d);
-  if (reason) return reason;
-  if (p->alpha != 1.0f && !om_gpu_chain_add(&d->chain, scale, NULL, &p->alpha, 1)) {
+  const om_tensor *c = om_gpu_input(b, 2);
+  if (!d) return om_gpu_no_memory;
+  if (!p->gemm) return NULL;
+  if (p->gemm->alpha != 1.0f && !om_gpu_chain_add(&d->chain, scale, NULL, &p->gemm->alpha, 1)) {
     return om_gpu_no_memory;
   }
-  return c && p->beta != 0.0f ? add_c(b, c, p->beta, d) : NULL;
+  return c && p->gemm->beta != 0.0f ? add_c(b, c, p->gemm->beta, d) : NULL;
+}
+
+/* ---- Binding ---- */
+
+static const char *bind_part(om_gpu_binder *b, const om_product *p, const om_product_part *part) {
+  om_matmul_params params = {
+      .rows = (uint32_t)p->m.rows,
+      .cols = (uint32_t)part->cols,
+      .depth = (uint32_t)p->m.depth,
+      .a_row_stride = (uint32_t)p->m.a_row_stride,
+      .a_depth_stride = (uint32_t)p->m.a_depth_stride,
+  };
+  bool is_last;
+  if (!set_batch(&p->m, &params)) return "its batch repeats in more than three runs of axes";
+  om_gpu_operand operands[3] = {om_gpu_read(b, 0)};
+  operands[1] = bind_b(b, p, part, &params);
+  const om_shader shader = choose_kernel(b, p, part, &params, &is_last);
+  const uint64_t elems = om_strided_elems(&p->m.batch) * p->m.rows * part->cols;
+  operands[2] = is_last             ? om_gpu_write(b, 0)
+                : is_whole(p, part) ? om_gpu_scratch(b, params.chunk_count * elems * sizeof(float))
+                                    : part->sums;
+  om_gpu_dispatch *d = add_product(b, shader, &params, operands);
+  if (!d || is_last) return finish(b, p, d);
+  const om_matmul_sum_params sum = {.elems = (uint32_t)elems,
+                                    .chunk_count = params.chunk_count,
+                                    .part_cols = (uint32_t)part->cols,
+                                    .y_cols = (uint32_t)p->m.cols,
+                                    .y_first = (uint32_t)part->first};
+  return finish(b, p, add_sum(b, operands[2], &sum));
+}
+
+/* A constant b above one binding: a pass for each run of columns that a binding holds, and one that
+ * places its results. The sums are those of the whole product. */
+static const char *bind_parts(om_gpu_binder *b, const om_product *p) {
+  enum { QUAD = 4, TILE = 64 };
+  const uint64_t limit = om_gpu_binder_limits(b)->max_binding_bytes;
+  const om_b_layout quad = layout_of(b, p, QUAD);
+  const uint64_t result_rows = om_strided_elems(&p->m.batch) * p->m.rows * p->cut.chunk_count;
+  const uint64_t by_b = limit / layout_bytes(&quad) * QUAD;
+  const uint64_t by_sums = limit / (result_rows * sizeof(float)) / QUAD * QUAD;
+  uint64_t cols = by_b < by_sums ? by_b : by_sums;
+  if (cols >= TILE) cols = cols / TILE * TILE;
+  if (cols == 0) {
+    return om_gpu_reason(
+        b,
+        "its weights are above the device's binding limit of %llu, and so are four "
+        "columns",
+        (unsigned long long)limit);
+  }
+  om_product_part part = {.sums = om_gpu_scratch(b, result_rows * cols * sizeof(float))};
+  const char *reason = NULL;
+  for (; part.first < p->m.cols && !reason; part.first += cols) {
+    part.cols = p->m.cols - part.first < cols ? p->m.cols - part.first : (size_t)cols;
+    reason = bind_part(b, p, &part);
+  }
+  return reason;
+}
+
+static bool is_above_binding(const om_gpu_binder *b) {
+  const om_tensor *tensor = om_gpu_input(b, 1);
+  return tensor->data && om_tensor_elems(tensor) * (om_dtype_bits(tensor->dtype) / 8) >
+                             om_gpu_binder_limits(b)->max_binding_bytes;
+}
+
+static const char *bind_product(om_gpu_binder *b, om_product *p) {
+  const om_matmul *m = &p->m;
+  if (m->depth == 0) return "it adds no terms";
+  p->cut = choose_cut(m, om_gpu_binder_mode(b) == OM_MODE_EXACT);
+  if (om_gpu_input(b, 1)->dtype != om_gpu_input(b, 0)->dtype) return "its operands differ in type";
+  if (!om_gpu_output(b, 0)) return "nothing reads its result";
+  if (m->rows > INT32_MAX || m->cols > INT32_MAX || m->depth > INT32_MAX ||
+      p->cut.groups > INT32_MAX) {
+    return "it has more rows, columns or terms than the kernel counts";
+  }
+  if (om_gpu_takes_matrix(b, m, p->cut.cost_ns)) {
+    om_gpu_dispatch *d = NULL;
+    const char *reason = om_gpu_bind_matrix(b, m, p->is_b_turned, &d);
+    return reason ? reason : finish(b, p, d);
+  }
+  if (is_above_binding(b)) return bind_parts(b, p);
+  return bind_part(b, p, &(om_product_part){.cols = m->cols});
+}
+
+static const char *bind_matmul(om_gpu_binder *b) {
+  om_product p = {0};
+  om_matmul_describe(om_gpu_input(b, 0), om_gpu_input(b, 1), &p.m);
+  return bind_product(b, &p);
+}
+
+static const char *bind_gemm(om_gpu_binder *b) {
+  om_product p = {.gemm = om_gpu_binder_node(b)->params};
+  p.is_b_turned = p.gemm->is_b_transposed;
+  om_gemm_describe(p.gemm, om_gpu_input(b, 0), om_gpu_input(b, 1), &p.m);
+  return bind_product(b, &p);
 }
 
 const om_gpu_op om_gpu_ops_matmul[] = {
@@ -343,12 +438,14 @@ const om_gpu_op om_gpu_ops_matmul[] = {
      .dtypes = OM_DT_REAL,
      .has_exact = true,
      .primitives = OM_PRIMITIVE_ARITHMETIC,
+     .splits = 1 << 1,
      .bind = bind_gemm},
     {.domain = "",
      .type = "MatMul",
      .dtypes = OM_DT_REAL,
      .has_exact = true,
      .primitives = OM_PRIMITIVE_ARITHMETIC,
+     .splits = 1 << 1,
      .bind = bind_matmul},
     {.type = NULL},
 };

@@ -130,6 +130,18 @@ om_gpu_operand om_gpu_made_constant(om_gpu_binder *b,
   return get_constant(b, source && value->is_weight, source, recipe, bytes, fill, arg);
 }
 
+om_gpu_operand om_gpu_made_part(om_gpu_binder *b,
+                                uint32_t input,
+                                uint64_t offset,
+                                const char *recipe,
+                                uint64_t bytes,
+                                om_gpu_fill fill,
+                                const void *arg) {
+  const om_plan_value *value = input_value(b, input);
+  const uint8_t *data = value->tensor.data;
+  return get_constant(b, value->is_weight, data + offset, recipe, bytes, fill, arg);
+}
+
 om_gpu_dispatch *om_gpu_add_dispatch(om_gpu_binder *b, om_shader shader) {
   om_gpu_step *step = b->step;
   om_status st = OM_GROW(b->ctx, step->dispatches, step->dispatch_count, step->dispatch_capacity);

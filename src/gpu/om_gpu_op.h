@@ -152,6 +152,15 @@ om_gpu_operand om_gpu_made_constant(om_gpu_binder *b,
                                     om_gpu_fill fill,
                                     const void *arg);
 
+/* The same from the byte `offset` of a constant input on; each part of an input has its own. */
+om_gpu_operand om_gpu_made_part(om_gpu_binder *b,
+                                uint32_t input,
+                                uint64_t offset,
+                                const char *recipe,
+                                uint64_t bytes,
+                                om_gpu_fill fill,
+                                const void *arg);
+
 /* Demands that the values of an integer input (int32, int64) are indices: value i lies in
  * -extents[i mod extent_count] .. extents[...] - 1; or that none of them is 0. A reason, where they
  * are known and break it. Else whoever has the values checks them at each run: the host before the

@@ -198,6 +198,10 @@ om_status om_gpu_session_open(om_ctx *ctx,
       options->submission_flops != 0 ? options->submission_flops : default_submission_flops;
   OM_GO(open_device(ctx, session, options));
   session->features.cooperative_matrix &= !options->no_matrix_hardware;
+  if (options->max_binding_bytes > 0 &&
+      options->max_binding_bytes < session->limits.max_binding_bytes) {
+    session->limits.max_binding_bytes = options->max_binding_bytes / 4 * 4;
+  }
   if (is_set("ONEMODEL_GPU_SEPARATE_SLABS")) session->features.separate_slabs = true;
   session->logs_profiles = is_set("ONEMODEL_GPU_PROFILE");
   session->profiles =

@@ -4,20 +4,31 @@
 // of four columns. The slices' sums meet in shared memory; 1024 terms are one pass.
 //
 // Order of sums: as in matmul.comp, so that the exact results have the same bits. Fast: the
-// slices of a pass added in order.
+// slices of a pass added in order. The _chunks variants of float16 leave float32 to matmul_sum.comp.
 //
 //! kernel matmul_rows        OM_EXACT=0
 //! kernel matmul_rows_exact  OM_EXACT=1
 //! kernel matmul_rows_half        OM_EXACT=0 HALF=1
 //! kernel matmul_rows_half_exact  OM_EXACT=1 HALF=1
+//! kernel matmul_rows_chunks_half        OM_EXACT=0 HALF=1 CHUNKS=1
+//! kernel matmul_rows_chunks_half_exact  OM_EXACT=1 HALF=1 CHUNKS=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
-#define OM_CHAIN
-#define CHAIN_BASE 0
-#define CHAIN_BINDING 3
+#ifndef CHUNKS
+#  define OM_CHAIN
+#  define CHAIN_BASE 0
+#  define CHAIN_BINDING 3
+#endif
 #include "common/om_shader.glsl"
 #include "abi/matmul_params.h"
-#include "common/chain.glsl"
+#ifdef CHUNKS
+#  define RESULT float
+#  define FINISH(value, at) (value)
+#else
+#  include "common/chain.glsl"
+#  define RESULT ELEMENT
+#  define FINISH(value, at) STORE(chain_apply(value, at))
+#endif
 
 #define BLOCK 32u
 #define SLICES 32u
@@ -27,7 +38,7 @@ layout(local_size_x = 256) in;
 
 layout(set = 0, binding = 0, std430) readonly buffer A { ELEMENT a_data[]; };
 layout(set = 0, binding = 1, std430) readonly buffer B { ELEMENT4 b_data[]; };
-layout(set = 0, binding = 2, std430) writeonly buffer Y { ELEMENT y_data[]; };
+layout(set = 0, binding = 2, std430) writeonly buffer Y { RESULT y_data[]; };
 
 shared float sums[32 * 32];   // by slice and column
 
@@ -121,6 +132,6 @@ void main() {
 
   if (is_real && thread < COLS && col_begin + thread < P.cols) {
     uint at = (element * P.rows + row) * P.cols + col_begin + thread;
-    y_data[at] = STORE(chain_apply(total, at));
+    y_data[at] = FINISH(total, at);
   }
 }

@@ -1,5 +1,6 @@
 // The second pass of a product whose depth was cut into chunks (matmul.comp): adds their results in
-// order, then applies the chain. One invocation makes one result.
+// order, then applies the chain. One invocation makes one result. Of a product whose columns were
+// cut it places those of one part.
 //
 // In exact variants a chunk is one group of 128 terms, so this is the sum of groups that
 // docs/exact.md defines.
@@ -29,6 +30,7 @@ void main() {
     for (uint chunk = 1u; chunk < P.chunk_count; ++chunk) {
       total = total + chunk_data[chunk * P.elems + at];
     }
-    y_data[at] = STORE(chain_apply(total, at));
+    uint to = at / P.part_cols * P.y_cols + P.y_first + at % P.part_cols;
+    y_data[to] = STORE(chain_apply(total, to));
   }
 }
