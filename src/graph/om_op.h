@@ -87,6 +87,10 @@ typedef struct om_op {
    * names the attribute and the value. */
   om_status (*resolve)(om_ctx *ctx, const om_node *node, void *params);
 
+  /* After resolve, for params with tables of their own: what it allocates from the pool lives as
+   * long as the graph. NULL: nothing to do. */
+  om_status (*prepare)(om_ctx *ctx, om_pool *pool, const om_node *node, void *params);
+
   /* Sets the outputs' types and shapes from the inputs'; checks everything about them that run
    * relies on, with sentences that hold the values. Every extent it is given is >= 0.
    * Where an input's data decides and is not there, sets rank to OM_RANK_UNKNOWN (dtype is set
@@ -107,6 +111,9 @@ const om_op *om_op_find(const char *domain,
                         const char *type,
                         int32_t opset,
                         const char **out_reason);
+
+/* Fills the zeroed params of a node whose op is known. */
+om_status om_op_read_params(om_ctx *ctx, om_pool *pool, const om_node *node, void *params);
 
 /* Sets op and params of every node, and checks input and output counts. An unknown operator
  * leaves op NULL: the session says so when it is made. */

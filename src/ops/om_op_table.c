@@ -66,6 +66,12 @@ static uint32_t present_count(const om_value_id *ids, uint32_t count) {
   return count;
 }
 
+om_status om_op_read_params(om_ctx *ctx, om_pool *pool, const om_node *node, void *params) {
+  const om_op *op = node->op;
+  if (op->resolve) OM_TRY(op->resolve(ctx, node, params));
+  return op->prepare ? op->prepare(ctx, pool, node, params) : OM_OK;
+}
+
 static om_status resolve_node(om_ctx *ctx, om_graph *graph, om_node *node) {
   const om_op *op = om_op_find(node->domain, node->type, node->opset, NULL);
   node->op = op;
@@ -86,7 +92,7 @@ static om_status resolve_node(om_ctx *ctx, om_graph *graph, om_node *node) {
   if (op->params_bytes == 0) return OM_OK;
   void *params = om_pool_new_bytes(ctx, &graph->pool, 1, op->params_bytes);
   if (!params) return OM_E_OUT_OF_MEMORY;
-  if (op->resolve) OM_TRY(op->resolve(ctx, node, params));
+  OM_TRY(om_op_read_params(ctx, &graph->pool, node, params));
   node->params = params;
   return OM_OK;
 }

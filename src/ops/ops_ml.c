@@ -1,10 +1,9 @@
-/* Operators of ai.onnx.ml: ArrayFeatureExtractor, Binarizer, LabelEncoder (docs/exact.md, "Machine
- * learning"); trees are in ops_ml_tree.c. */
+/* Operators of ai.onnx.ml that look things up: ArrayFeatureExtractor, Binarizer, LabelEncoder,
+ * CategoryMapper (docs/exact.md, "Machine learning"). */
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "cpu/exact/om_real.h"
-#include "ops/om_rule.h"
+#include "ops/op_ml.h"
 #include "ops/op_text.h"
 
 /* ---- ArrayFeatureExtractor ---- */
@@ -170,6 +169,62 @@ static om_status resolve_encoder(om_ctx *ctx, const om_node *node, void *params)
                  p->values.count);
 }
 
+/* Version 1: labels and their places, in either direction. CategoryMapper: strings and integers. */
+
+typedef struct om_mapper_params {
+  om_ml_strings strings;
+  om_rule_list ints; /* absent: the strings' places */
+  om_string default_string;
+  int64_t default_int;
+} om_mapper_params;
+
+static om_status resolve_mapper(om_ctx *ctx, const om_node *node, void *params) {
+  om_mapper_params *p = params;
+  const bool is_first = strcmp(node->type, "LabelEncoder") == 0;
+  OM_TRY(om_ml_strings_attr(ctx, node, is_first ? "classes_strings" : "cats_strings", &p->strings));
+  OM_TRY(om_rule_list_attr(ctx, node, "cats_int64s", &p->ints));
+  OM_TRY(om_node_attr_text(ctx, node, "default_string", "_Unused", &p->default_string));
+  OM_TRY(om_node_attr_int(ctx, node, "default_int64", -1, &p->default_int));
+  if (is_first || p->ints.count == p->strings.count) return OM_OK;
+  return OM_FAIL(ctx,
+                 OM_E_INVALID_MODEL,
+                 "There are %zu strings, but %zu integers.",
+                 p->strings.count,
+                 p->ints.count);
+}
+
+static om_status infer_mapper(om_ctx *ctx, const om_op_call *call) {
+  const om_tensor *x = call->inputs[0];
+  const om_dtype to = x->dtype == OM_DTYPE_STRING ? OM_DTYPE_I64 : OM_DTYPE_STRING;
+  return om_rule_set(ctx, call, 0, to, x->rank, x->dims);
+}
+
+static int64_t int_of(const om_mapper_params *p, size_t index) {
+  return p->ints.is_given ? p->ints.values[index] : (int64_t)index;
+}
+
+static om_status run_mapper(om_ctx *ctx, const om_op_call *call) {
+  const om_mapper_params *p = call->params;
+  const om_tensor *x = call->inputs[0];
+  (void)ctx;
+  for (size_t i = 0; i < om_tensor_elems(x); ++i) {
+    size_t k = p->strings.count;
+    if (x->dtype == OM_DTYPE_STRING) {
+      const om_string text = ((const om_string *)x->data)[i];
+      while (k-- > 0 && !om_string_same(p->strings.values[k], text)) {
+      }
+      ((int64_t *)call->outputs[0]->data)[i] = k == SIZE_MAX ? p->default_int : int_of(p, k);
+    } else {
+      const int64_t value = om_rule_int(x, i);
+      while (k-- > 0 && int_of(p, k) != value) {
+      }
+      ((om_string *)call->outputs[0]->data)[i] =
+          k == SIZE_MAX ? p->default_string : p->strings.values[k];
+    }
+  }
+  return OM_OK;
+}
+
 static om_status infer_encoder(om_ctx *ctx, const om_op_call *call) {
   const om_label_params *p = call->params;
   const om_tensor *x = call->inputs[0];
@@ -222,18 +277,15 @@ static om_status run_encoder(om_ctx *ctx, const om_op_call *call) {
   return OM_OK;
 }
 
-#define OM_DT_ML \
-  (OM_DT(OM_DTYPE_F32) | OM_DT(OM_DTYPE_F64) | OM_DT(OM_DTYPE_I32) | OM_DT(OM_DTYPE_I64))
-
 const om_op om_ops_ml[] = {
-    {.domain = "ai.onnx.ml",
+    {.domain = OM_ML_DOMAIN,
      .type = "ArrayFeatureExtractor",
      .first_opset = 1,
      OM_RULE_COUNTS(2, 2, 1, 1),
      .dtypes = OM_DT_ML | OM_DT(OM_DTYPE_STRING),
      .infer = infer_extractor,
      .run = run_extractor},
-    {.domain = "ai.onnx.ml",
+    {.domain = OM_ML_DOMAIN,
      .type = "Binarizer",
      .first_opset = 1,
      OM_RULE_COUNTS(1, 1, 1, 1),
@@ -242,7 +294,7 @@ const om_op om_ops_ml[] = {
      .resolve = resolve_binarizer,
      .infer = infer_binarizer,
      .run = run_binarizer},
-    {.domain = "ai.onnx.ml",
+    {.domain = OM_ML_DOMAIN,
      .type = "LabelEncoder",
      .first_opset = 2,
      OM_RULE_COUNTS(1, 1, 1, 1),
@@ -251,5 +303,24 @@ const om_op om_ops_ml[] = {
      .resolve = resolve_encoder,
      .infer = infer_encoder,
      .run = run_encoder},
+    {.domain = OM_ML_DOMAIN,
+     .type = "LabelEncoder",
+     .first_opset = 1,
+     .last_opset = 1,
+     OM_RULE_COUNTS(1, 1, 1, 1),
+     .dtypes = OM_DT(OM_DTYPE_I64) | OM_DT(OM_DTYPE_STRING),
+     .params_bytes = sizeof(om_mapper_params),
+     .resolve = resolve_mapper,
+     .infer = infer_mapper,
+     .run = run_mapper},
+    {.domain = OM_ML_DOMAIN,
+     .type = "CategoryMapper",
+     .first_opset = 1,
+     OM_RULE_COUNTS(1, 1, 1, 1),
+     .dtypes = OM_DT(OM_DTYPE_I64) | OM_DT(OM_DTYPE_STRING),
+     .params_bytes = sizeof(om_mapper_params),
+     .resolve = resolve_mapper,
+     .infer = infer_mapper,
+     .run = run_mapper},
     {.type = NULL},
 };

@@ -1,36 +1,28 @@
-/* TreeEnsemble of ai.onnx.ml (docs/exact.md, "Machine learning"). A row of features goes down each
- * tree to a leaf, whose weight joins the sum (mean, least, largest) of its target.
- *
- * What the attributes say is checked when they are read: every index, and that no way down is
- * longer than there are nodes, which a run only has to count.
- */
+/* Trees of ai.onnx.ml (docs/exact.md, "Machine learning"): TreeEnsemble and the two operators whose
+ * place it takes, TreeEnsembleRegressor and TreeEnsembleClassifier. A row of features goes down
+ * each tree to a leaf, whose votes join the sums (means, least, largest) of their targets. */
 #include <inttypes.h>
 
-#include "base/om_thread.h"
-#include "cpu/exact/om_real.h"
-#include "ops/om_rule.h"
-
-typedef enum om_tree_mode {
-  OM_TREE_LEQ,
-  OM_TREE_LT,
-  OM_TREE_GTE,
-  OM_TREE_GT,
-  OM_TREE_EQ,
-  OM_TREE_NEQ,
-  OM_TREE_MEMBER,
-} om_tree_mode;
-
-enum { OM_TREE_AVERAGE, OM_TREE_SUM, OM_TREE_MIN, OM_TREE_MAX };
-enum { OM_TREE_NONE, OM_TREE_SOFTMAX, OM_TREE_LOGISTIC, OM_TREE_SOFTMAX_ZERO, OM_TREE_PROBIT };
+#include "ops/op_forest.h"
 
 typedef struct om_tree_params {
-  int64_t aggregate, transform, targets;
+  om_forest forest;
+  om_ml_transform transform;
+  om_forest_numbers bases; /* added at the end; of the older operators */
+  om_ml_labels labels;     /* of the classifier */
+  bool has_second_score;   /* two labels, but one score */
+  bool is_signed;          /* and some of the weights are negative */
+} om_tree_params;
+
+/* ---- TreeEnsemble's attributes ---- */
+
+typedef struct om_tree_attrs {
   om_rule_list roots, features, true_ids, false_ids, true_leaves, false_leaves;
   om_rule_list missing; /* may be absent */
   om_rule_list leaf_targets;
   const om_tensor *modes, *splits, *leaf_weights;
   const om_tensor *members; /* may be NULL */
-} om_tree_params;
+} om_tree_attrs;
 
 static om_status read_tensor(
     om_ctx *ctx, const om_node *node, const char *name, bool is_needed, const om_tensor **out) {
@@ -42,6 +34,21 @@ static om_status read_tensor(
   }
   *out = attr->tensor;
   return OM_OK;
+}
+
+static om_status read_attrs(om_ctx *ctx, const om_node *node, om_tree_attrs *a) {
+  OM_TRY(om_rule_list_attr(ctx, node, "tree_roots", &a->roots));
+  OM_TRY(om_rule_list_attr(ctx, node, "nodes_featureids", &a->features));
+  OM_TRY(om_rule_list_attr(ctx, node, "nodes_truenodeids", &a->true_ids));
+  OM_TRY(om_rule_list_attr(ctx, node, "nodes_falsenodeids", &a->false_ids));
+  OM_TRY(om_rule_list_attr(ctx, node, "nodes_trueleafs", &a->true_leaves));
+  OM_TRY(om_rule_list_attr(ctx, node, "nodes_falseleafs", &a->false_leaves));
+  OM_TRY(om_rule_list_attr(ctx, node, "nodes_missing_value_tracks_true", &a->missing));
+  OM_TRY(om_rule_list_attr(ctx, node, "leaf_targetids", &a->leaf_targets));
+  OM_TRY(read_tensor(ctx, node, "nodes_modes", true, &a->modes));
+  OM_TRY(read_tensor(ctx, node, "nodes_splits", true, &a->splits));
+  OM_TRY(read_tensor(ctx, node, "leaf_weights", true, &a->leaf_weights));
+  return read_tensor(ctx, node, "membership_values", false, &a->members);
 }
 
 static bool all_below(const om_rule_list *list, int64_t limit) {
@@ -63,19 +70,20 @@ static bool branches_fit(const om_rule_list *ids,
   return true;
 }
 
-static om_status check(om_ctx *ctx, const om_tree_params *p) {
-  const size_t nodes = p->features.count;
-  const size_t leaves = p->leaf_targets.count;
-  const bool fits =
-      branches_fit(&p->true_ids, &p->true_leaves, nodes, leaves) &&
-      branches_fit(&p->false_ids, &p->false_leaves, nodes, leaves) &&
-      all_below(&p->roots, (int64_t)nodes) && all_below(&p->features, INT32_MAX) &&
-      p->targets >= 1 && p->targets <= INT32_MAX && all_below(&p->leaf_targets, p->targets) &&
-      p->modes->dtype == OM_DTYPE_U8 && om_tensor_elems(p->modes) == nodes &&
-      om_tensor_elems(p->splits) == nodes && om_tensor_elems(p->leaf_weights) == leaves &&
-      OM_DT(p->splits->dtype) & OM_DT_FLOAT && OM_DT(p->leaf_weights->dtype) & OM_DT_FLOAT &&
-      (!p->members || OM_DT(p->members->dtype) & OM_DT_FLOAT) &&
-      (p->missing.count == 0 || p->missing.count == nodes);
+static om_status check_attrs(om_ctx *ctx, const om_tree_attrs *a, int64_t targets) {
+  const size_t nodes = a->features.count;
+  const size_t leaves = a->leaf_targets.count;
+  const bool fits = nodes < OM_FOREST_LEAF && leaves < OM_FOREST_LEAF &&
+                    branches_fit(&a->true_ids, &a->true_leaves, nodes, leaves) &&
+                    branches_fit(&a->false_ids, &a->false_leaves, nodes, leaves) &&
+                    all_below(&a->roots, (int64_t)nodes) && all_below(&a->features, INT32_MAX) &&
+                    all_below(&a->leaf_targets, targets) && a->modes->dtype == OM_DTYPE_U8 &&
+                    om_tensor_elems(a->modes) == nodes && om_tensor_elems(a->splits) == nodes &&
+                    om_tensor_elems(a->leaf_weights) == leaves &&
+                    OM_DT(a->splits->dtype) & OM_DT_FLOAT &&
+                    OM_DT(a->leaf_weights->dtype) & OM_DT_FLOAT &&
+                    (!a->members || OM_DT(a->members->dtype) & OM_DT_FLOAT) &&
+                    (a->missing.count == 0 || a->missing.count == nodes);
   if (fits) return OM_OK;
   return OM_FAIL(
       ctx,
@@ -86,184 +94,263 @@ static om_status check(om_ctx *ctx, const om_tree_params *p) {
       leaves);
 }
 
-static om_status resolve(om_ctx *ctx, const om_node *node, void *params) {
-  om_tree_params *p = params;
-  OM_TRY(om_node_attr_int(ctx, node, "aggregate_function", OM_TREE_SUM, &p->aggregate));
-  OM_TRY(om_node_attr_int(ctx, node, "post_transform", OM_TREE_NONE, &p->transform));
-  OM_TRY(om_node_attr_int(ctx, node, "n_targets", 1, &p->targets));
-  OM_TRY(om_rule_list_attr(ctx, node, "tree_roots", &p->roots));
-  OM_TRY(om_rule_list_attr(ctx, node, "nodes_featureids", &p->features));
-  OM_TRY(om_rule_list_attr(ctx, node, "nodes_truenodeids", &p->true_ids));
-  OM_TRY(om_rule_list_attr(ctx, node, "nodes_falsenodeids", &p->false_ids));
-  OM_TRY(om_rule_list_attr(ctx, node, "nodes_trueleafs", &p->true_leaves));
-  OM_TRY(om_rule_list_attr(ctx, node, "nodes_falseleafs", &p->false_leaves));
-  OM_TRY(om_rule_list_attr(ctx, node, "nodes_missing_value_tracks_true", &p->missing));
-  OM_TRY(om_rule_list_attr(ctx, node, "leaf_targetids", &p->leaf_targets));
-  OM_TRY(read_tensor(ctx, node, "nodes_modes", true, &p->modes));
-  OM_TRY(read_tensor(ctx, node, "nodes_splits", true, &p->splits));
-  OM_TRY(read_tensor(ctx, node, "leaf_weights", true, &p->leaf_weights));
-  OM_TRY(read_tensor(ctx, node, "membership_values", false, &p->members));
-  if (p->aggregate < 0 || p->aggregate > OM_TREE_MAX || p->transform < 0 ||
-      p->transform >= OM_TREE_PROBIT) {
-    return OM_FAIL(ctx,
-                   OM_E_UNSUPPORTED,
-                   "aggregate_function %" PRId64 " with post_transform %" PRId64
-                   " is not implemented.",
-                   p->aggregate,
-                   p->transform);
+/* The place of the set behind the one that begins at `first`. */
+static size_t next_set(const om_tensor *members, size_t first) {
+  const size_t count = members ? om_tensor_elems(members) : 0;
+  for (size_t i = first; i < count; ++i) {
+    const double member = om_real_load(members, i);
+    if (member != member) return i + 1;
   }
-  return check(ctx, p);
+  return count;
 }
 
-static om_status infer(om_ctx *ctx, const om_op_call *call) {
+static void fill_nodes(const om_tree_attrs *a, om_forest *f) {
+  size_t set = 0;
+  for (size_t i = 0; i < f->node_count; ++i) {
+    om_forest_node *node = &f->nodes[i];
+    node->next[0] = (uint32_t)a->false_ids.values[i];
+    node->next[1] = (uint32_t)a->true_ids.values[i];
+    if (a->false_leaves.values[i]) node->next[0] += OM_FOREST_LEAF;
+    if (a->true_leaves.values[i]) node->next[1] += OM_FOREST_LEAF;
+    node->feature = (uint64_t)a->features.values[i];
+    node->split = om_real_load(a->splits, i);
+    node->mode = ((const uint8_t *)a->modes->data)[i];
+    node->missing_is_true = a->missing.count > 0 && a->missing.values[i] != 0;
+    if (node->feature >= f->feature_count) f->feature_count = node->feature + 1;
+    if (node->mode != OM_FOREST_MEMBER) continue;
+    node->first_member = (uint32_t)set; /* nodes that ask for members have sets in their order */
+    set = next_set(a->members, set);
+  }
+}
+
+static om_status make_forest(om_ctx *ctx, om_pool *pool, const om_tree_attrs *a, om_forest *f) {
+  f->node_count = a->features.count;
+  f->leaf_count = a->leaf_targets.count;
+  f->root_count = a->roots.count;
+  f->members = a->members;
+  f->nodes = OM_POOL_NEW(ctx, pool, om_forest_node, f->node_count);
+  f->roots = OM_POOL_NEW(ctx, pool, uint32_t, f->root_count);
+  f->votes = OM_POOL_NEW(ctx, pool, om_forest_vote, f->leaf_count);
+  f->first_vote = OM_POOL_NEW(ctx, pool, uint32_t, f->leaf_count + 1);
+  if (!f->nodes || !f->roots || !f->votes || !f->first_vote) return OM_E_OUT_OF_MEMORY;
+  fill_nodes(a, f);
+  for (size_t i = 0; i < f->root_count; ++i) f->roots[i] = (uint32_t)a->roots.values[i];
+  for (size_t i = 0; i < f->leaf_count; ++i) {
+    f->votes[i] = (om_forest_vote){.weight = om_real_load(a->leaf_weights, i),
+                                   .target = (uint32_t)a->leaf_targets.values[i]};
+    f->first_vote[i + 1] = (uint32_t)i + 1;
+  }
+  return OM_OK;
+}
+
+static om_status bad_number(om_ctx *ctx, const char *name, int64_t value) {
+  return OM_FAIL(ctx, OM_E_INVALID_MODEL, "The attribute %s is %" PRId64 ".", name, value);
+}
+
+static om_status prepare_ensemble(om_ctx *ctx, om_pool *pool, const om_node *node, void *params) {
+  om_tree_params *p = params;
+  om_tree_attrs attrs;
+  int64_t aggregate = 0, transform = 0, targets = 0;
+  OM_TRY(om_node_attr_int(ctx, node, "aggregate_function", OM_FOREST_SUM, &aggregate));
+  OM_TRY(om_node_attr_int(ctx, node, "post_transform", OM_ML_NONE, &transform));
+  OM_TRY(om_node_attr_int(ctx, node, "n_targets", 1, &targets));
+  if (aggregate < 0 || aggregate > OM_FOREST_MAX) {
+    return bad_number(ctx, "aggregate_function", aggregate);
+  }
+  if (transform < 0 || transform > OM_ML_PROBIT) {
+    return bad_number(ctx, "post_transform", transform);
+  }
+  if (targets < 1 || targets > INT32_MAX) return bad_number(ctx, "n_targets", targets);
+  p->transform = (om_ml_transform)transform; /* numbered alike */
+  p->forest.aggregate = (uint32_t)aggregate;
+  p->forest.target_count = (uint32_t)targets;
+  OM_TRY(read_attrs(ctx, node, &attrs));
+  OM_TRY(check_attrs(ctx, &attrs, targets));
+  return make_forest(ctx, pool, &attrs, &p->forest);
+}
+
+/* ---- The older operators' attributes ---- */
+
+static om_status prepare_regressor(om_ctx *ctx, om_pool *pool, const om_node *node, void *params) {
+  static const char *const names[] = {"AVERAGE", "SUM", "MIN", "MAX"};
+  om_tree_params *p = params;
+  int64_t targets = 0;
+  uint32_t aggregate = OM_FOREST_SUM;
+  OM_TRY(om_node_attr_int(ctx, node, "n_targets", 1, &targets));
+  if (targets < 1 || targets > INT32_MAX) return bad_number(ctx, "n_targets", targets);
+  OM_TRY(om_ml_choice_attr(
+      ctx, node, "aggregate_function", names, OM_COUNT_OF(names), OM_FOREST_SUM, &aggregate));
+  OM_TRY(om_ml_transform_attr(ctx, node, &p->transform));
+  OM_TRY(om_forest_numbers_attr(ctx, node, "base_values", &p->bases));
+  OM_TRY(om_forest_of_named_nodes(ctx, pool, node, "target", (size_t)targets, &p->forest));
+  p->forest.aggregate = aggregate;
+  if (p->bases.count == 0 || p->bases.count == (size_t)targets) return OM_OK;
+  return OM_FAIL(ctx,
+                 OM_E_INVALID_MODEL,
+                 "There are %zu base values for %" PRId64 " targets.",
+                 p->bases.count,
+                 targets);
+}
+
+/* Two labels, but all votes are for the first: they are one score, which speaks for the second. */
+static void find_second_score(om_tree_params *p, const om_rule_list *class_ids) {
+  om_forest *f = &p->forest;
+  for (size_t i = 0; i < class_ids->count; ++i) {
+    if (class_ids->values[i] != 0) return;
+  }
+  if (f->target_count != 2 || class_ids->count == 0) return;
+  p->has_second_score = true;
+  f->target_count = 1;
+  for (size_t i = 0; i < class_ids->count; ++i) {
+    if (f->votes[i].weight < 0.0) p->is_signed = true;
+  }
+}
+
+static om_status prepare_classifier(om_ctx *ctx, om_pool *pool, const om_node *node, void *params) {
+  om_tree_params *p = params;
+  om_rule_list class_ids;
+  OM_TRY(om_ml_labels_attr(ctx, node, "classlabels_int64s", &p->labels));
+  OM_TRY(om_ml_transform_attr(ctx, node, &p->transform));
+  OM_TRY(om_forest_numbers_attr(ctx, node, "base_values", &p->bases));
+  OM_TRY(om_rule_list_attr(ctx, node, "class_ids", &class_ids));
+  const size_t labels = om_ml_label_count(&p->labels);
+  OM_TRY(om_forest_of_named_nodes(ctx, pool, node, "class", labels, &p->forest));
+  find_second_score(p, &class_ids);
+  if (p->bases.count == 0 || p->bases.count == labels || p->bases.count == p->forest.target_count) {
+    return OM_OK;
+  }
+  return OM_FAIL(
+      ctx, OM_E_INVALID_MODEL, "There are %zu base values for %zu labels.", p->bases.count, labels);
+}
+
+/* ---- Shapes ---- */
+
+static om_status infer_scores(om_ctx *ctx, const om_op_call *call) {
   const om_tree_params *p = call->params;
   const om_tensor *x = call->inputs[0];
-  if (x->rank != 2 || !all_below(&p->features, x->dims[1])) {
-    char text[OM_SHAPE_TEXT];
-    return OM_FAIL(ctx,
-                   OM_E_INVALID_INPUT,
-                   "The input has shape %s; rows with all features of the trees are expected.",
-                   om_shape_text(text, sizeof text, x->rank, x->dims));
-  }
-  const int64_t dims[2] = {x->dims[0], p->targets};
+  size_t rows;
+  OM_TRY(om_forest_check_rows(ctx, &p->forest, x, &rows));
+  const int64_t dims[2] = {(int64_t)rows, p->forest.target_count};
   return om_rule_set(ctx, call, 0, x->dtype, 2, dims);
 }
 
-/* ---- Running ---- */
-
-/* Whether the value is in the set of the node; sets follow one another, each ended by NaN. */
-static bool is_member(const om_tree_params *p, size_t node, double value) {
-  size_t set = 0;
-  if (!p->members) return false;
-  for (size_t i = 0; i < node; ++i) {
-    set += ((const uint8_t *)p->modes->data)[i] == OM_TREE_MEMBER;
-  }
-  for (size_t i = 0; i < om_tensor_elems(p->members); ++i) {
-    const double member = om_real_load(p->members, i);
-    if (member != member) {
-      if (set == 0) return false;
-      --set;
-    } else if (set == 0 && member == value) {
-      return true;
-    }
-  }
-  return false;
+static om_status infer_regressor(om_ctx *ctx, const om_op_call *call) {
+  OM_TRY(infer_scores(ctx, call));
+  if (call->outputs[0]) call->outputs[0]->dtype = OM_DTYPE_F32;
+  return OM_OK;
 }
 
-static bool holds(const om_tree_params *p, size_t node, double value) {
-  const uint8_t mode = ((const uint8_t *)p->modes->data)[node];
-  const double split = om_real_load(p->splits, node);
-  if (value != value && p->missing.count > 0 && p->missing.values[node]) return true;
-  switch (mode) {
-    case OM_TREE_LEQ:
-      return value <= split;
-    case OM_TREE_LT:
-      return value < split;
-    case OM_TREE_GTE:
-      return value >= split;
-    case OM_TREE_GT:
-      return value > split;
-    case OM_TREE_EQ:
-      return value == split;
-    case OM_TREE_NEQ:
-      return value != split;
-    default:
-      return is_member(p, node, value);
-  }
+static om_status infer_classifier(om_ctx *ctx, const om_op_call *call) {
+  const om_tree_params *p = call->params;
+  size_t rows;
+  OM_TRY(om_forest_check_rows(ctx, &p->forest, call->inputs[0], &rows));
+  const int64_t dims[2] = {(int64_t)rows, (int64_t)om_ml_label_count(&p->labels)};
+  OM_TRY(om_rule_set(ctx, call, 0, om_ml_label_dtype(&p->labels), 1, dims));
+  return om_rule_set(ctx, call, 1, OM_DTYPE_F32, 2, dims);
 }
 
-/* The leaf that a row reaches from a root; SIZE_MAX where the way goes in a circle. */
-static size_t find_leaf(const om_op_call *call, size_t root, size_t row) {
+static size_t scratch_bytes(const om_op_call *call) {
+  return om_forest_scratch(&((const om_tree_params *)call->params)->forest);
+}
+
+/* ---- Runs ---- */
+
+/* The row's sums and base values, before the transform. */
+static om_status score_row(om_ctx *ctx, const om_op_call *call, size_t row, double *sums) {
   const om_tree_params *p = call->params;
   const om_tensor *x = call->inputs[0];
-  size_t node = root;
-  for (size_t steps = 0; steps < p->features.count; ++steps) {
-    const size_t at = row * (size_t)x->dims[1] + (size_t)p->features.values[node];
-    const bool is_true = holds(p, node, om_real_load(x, at));
-    const om_rule_list *ids = is_true ? &p->true_ids : &p->false_ids;
-    const om_rule_list *leaves = is_true ? &p->true_leaves : &p->false_leaves;
-    if (leaves->values[node]) return (size_t)ids->values[node];
-    node = (size_t)ids->values[node];
+  const size_t count = p->forest.target_count;
+  OM_TRY(om_forest_score(ctx, &p->forest, x, row, sums, (bool *)(sums + count + 1)));
+  for (size_t i = 0; i < count && p->bases.count > 0; ++i) {
+    const om_real real = om_ml_real(x);
+    const double base = om_real_round(real, om_forest_number(&p->bases, i));
+    sums[i] = om_real_round(real, sums[i] + base);
   }
-  return SIZE_MAX;
+  return OM_OK;
 }
 
-static double joined(
-    const om_tree_params *p, om_real real, double sum, double weight, bool is_first) {
-  if (p->aggregate == OM_TREE_MIN) return is_first || weight < sum ? weight : sum;
-  if (p->aggregate == OM_TREE_MAX) return is_first || weight > sum ? weight : sum;
-  return om_real_round(real, sum + weight);
+static void store_row(const om_tensor *y, size_t row, const double *scores, size_t count) {
+  for (size_t i = 0; i < count; ++i) om_real_store(y, row * count + i, scores[i]);
 }
 
-/* Softmax of a row of scores; with SOFTMAX_ZERO those that are 0 stay so. */
-static void softmax(const om_tree_params *p, om_real real, const om_tensor *y, size_t first) {
-  const size_t count = (size_t)p->targets;
-  const bool keeps_zero = p->transform == OM_TREE_SOFTMAX_ZERO;
-  double largest = om_real_load(y, first);
-  double total = 0.0;
-  for (size_t i = 1; i < count; ++i) {
-    const double value = om_real_load(y, first + i);
-    if (value > largest) largest = value;
-  }
-  for (size_t i = 0; i < count; ++i) {
-    double value = om_real_load(y, first + i);
-    if (!keeps_zero || value != 0.0)
-      value = om_real_exp(real, om_real_round(real, value - largest));
-    om_real_store(y, first + i, value);
-    total = om_real_round(real, total + value);
-  }
-  for (size_t i = 0; i < count; ++i) {
-    om_real_store(y, first + i, om_real_round(real, om_real_load(y, first + i) / total));
-  }
-}
-
-static void transform(const om_tree_params *p, om_real real, const om_tensor *y, size_t first) {
-  if (p->transform == OM_TREE_SOFTMAX || p->transform == OM_TREE_SOFTMAX_ZERO) {
-    softmax(p, real, y, first);
-  }
-  for (size_t i = 0; p->transform == OM_TREE_LOGISTIC && i < (size_t)p->targets; ++i) {
-    const double e = om_real_exp(real, -om_real_load(y, first + i));
-    om_real_store(y, first + i, om_real_round(real, 1.0 / om_real_round(real, 1.0 + e)));
-  }
-}
-
-static om_status run(om_ctx *ctx, const om_op_call *call) {
+static om_status run_scores(om_ctx *ctx, const om_op_call *call) {
   const om_tree_params *p = call->params;
-  const om_tensor *y = call->outputs[0];
-  const om_real real = om_real_of(y->dtype);
-  for (size_t row = 0; row < (size_t)y->dims[0]; ++row) {
-    const size_t first = row * (size_t)p->targets;
-    for (size_t t = 0; t < (size_t)p->targets; ++t) {
-      double sum = 0.0;
-      bool is_first = true;
-      for (size_t root = 0; root < p->roots.count; ++root) {
-        const size_t leaf = find_leaf(call, (size_t)p->roots.values[root], row);
-        if (leaf == SIZE_MAX) {
-          return OM_FAIL(ctx, OM_E_INVALID_MODEL, "Tree %zu goes in a circle.", root);
-        }
-        if ((size_t)p->leaf_targets.values[leaf] != t) continue;
-        sum = joined(p, real, sum, om_real_load(p->leaf_weights, leaf), is_first);
-        is_first = false;
-      }
-      if (p->aggregate == OM_TREE_AVERAGE) {
-        sum = om_real_round(real, sum / (double)p->roots.count);
-      }
-      om_real_store(y, first + t, sum);
+  const size_t count = p->forest.target_count;
+  double *sums = call->scratch;
+  for (size_t row = 0; row < (size_t)call->outputs[0]->dims[0]; ++row) {
+    OM_TRY(score_row(ctx, call, row, sums));
+    om_ml_transform_scores(p->transform, om_ml_real(call->inputs[0]), sums, count);
+    store_row(call->outputs[0], row, sums, count);
+  }
+  return OM_OK;
+}
+
+/* One score speaks for the second label: where it is above 0, or, as a probability, above a half.
+ */
+static size_t find_label(const om_tree_params *p, const double *scores) {
+  size_t best = 0;
+  if (p->has_second_score) {
+    const bool is_probability = !p->is_signed && p->transform == OM_ML_NONE;
+    return scores[0] > (is_probability ? 0.5 : 0.0);
+  }
+  for (size_t i = 1; i < p->forest.target_count; ++i) {
+    if (scores[i] > scores[best]) best = i;
+  }
+  return best;
+}
+
+static om_status run_classifier(om_ctx *ctx, const om_op_call *call) {
+  const om_tree_params *p = call->params;
+  const om_tensor *x = call->inputs[0];
+  const size_t labels = om_ml_label_count(&p->labels);
+  om_tensor *z = om_rule_output(call, 1);
+  double *scores = call->scratch;
+  size_t rows;
+  OM_TRY(om_forest_check_rows(ctx, &p->forest, x, &rows));
+  for (size_t row = 0; row < rows; ++row) {
+    OM_TRY(score_row(ctx, call, row, scores));
+    if (call->outputs[0]) {
+      om_ml_label_store(&p->labels, call->outputs[0], row, find_label(p, scores));
     }
-    transform(p, real, y, first);
+    if (p->has_second_score) {
+      om_ml_second_score(p->transform, om_ml_real(x), p->is_signed, scores);
+    }
+    om_ml_transform_scores(p->transform, om_ml_real(x), scores, labels);
+    if (z) store_row(z, row, scores, labels);
   }
   return OM_OK;
 }
 
 const om_op om_ops_ml_tree[] = {
-    {.domain = "ai.onnx.ml",
+    {.domain = OM_ML_DOMAIN,
      .type = "TreeEnsemble",
      .first_opset = 5,
      OM_RULE_COUNTS(1, 1, 1, 1),
      .dtypes = OM_DT(OM_DTYPE_F32) | OM_DT(OM_DTYPE_F64) | OM_DT(OM_DTYPE_F16),
      .params_bytes = sizeof(om_tree_params),
-     .resolve = resolve,
-     .infer = infer,
-     .run = run},
+     .prepare = prepare_ensemble,
+     .infer = infer_scores,
+     .scratch_bytes = scratch_bytes,
+     .run = run_scores},
+    {.domain = OM_ML_DOMAIN,
+     .type = "TreeEnsembleRegressor",
+     .first_opset = 1,
+     OM_RULE_COUNTS(1, 1, 1, 1),
+     .dtypes = OM_DT_ML,
+     .params_bytes = sizeof(om_tree_params),
+     .prepare = prepare_regressor,
+     .infer = infer_regressor,
+     .scratch_bytes = scratch_bytes,
+     .run = run_scores},
+    {.domain = OM_ML_DOMAIN,
+     .type = "TreeEnsembleClassifier",
+     .first_opset = 1,
+     OM_RULE_COUNTS(1, 1, 1, 2),
+     .dtypes = OM_DT_ML,
+     .params_bytes = sizeof(om_tree_params),
+     .prepare = prepare_classifier,
+     .infer = infer_classifier,
+     .scratch_bytes = scratch_bytes,
+     .run = run_classifier},
     {.type = NULL},
 };

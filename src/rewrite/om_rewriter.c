@@ -179,7 +179,7 @@ om_status om_rewriter_become(om_ctx *ctx,
   node->attr_count = what->attr_count;
   node->op = op;
   node->params = params;
-  return op->resolve ? op->resolve(ctx, node, params) : OM_OK;
+  return om_op_read_params(ctx, pool, node, params);
 }
 
 static om_value_id follow(const om_value_id *to, om_value_id value) {

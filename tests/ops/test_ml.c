@@ -55,6 +55,16 @@ static const om_op_case label_cases[] = {
      .inputs = {"i32 2x2 = 1 2 3 1"},
      .attrs = "keys_tensor={i32 2 = 1 3} values_tensor={f64 2 = 0.5 1.5}",
      .expected = {"0.5 -0 1.5 0.5"}},
+    {.name = "version_1_to_ints",
+     .opset = 1,
+     .inputs = {"str 3 = b a c"},
+     .attrs = "classes_strings=\"a\",\"b\" default_int64=7",
+     .expected = {"1 0 7"}},
+    {.name = "version_1_to_strings",
+     .opset = 1,
+     .inputs = {"i64 3 = 1 0 2"},
+     .attrs = "classes_strings=\"a\",\"b\"",
+     .expected = {"b a _Unused"}},
     {.name = "input_type",
      .inputs = {"i64 2"},
      .attrs = "keys_floats=1.0,2.0 values_int64s=5,6",
@@ -129,9 +139,17 @@ static const om_op_case tree_cases[] = {
     {.name = "f16", .inputs = {"f16 1x2 = 1 1"}, .attrs = TREE, .expected = {"5 0"}},
     {.name = "features", .inputs = {"f32 1x1"}, .attrs = TREE, .error = "all features"},
     {.name = "probit",
+     .inputs = {"f32 1x1 = 1"},
+     .attrs = ONE("0", "2") "post_transform=4",
+     .expected = {"inf"}},
+    {.name = "transform",
      .inputs = {"f32 1x2"},
-     .attrs = TREE "post_transform=4",
-     .error = "post_transform 4"},
+     .attrs = TREE "post_transform=5",
+     .error = "post_transform is 5"},
+    {.name = "aggregate",
+     .inputs = {"f32 1x2"},
+     .attrs = TREE "aggregate_function=4",
+     .error = "aggregate_function is 4"},
     {.name = "circle",
      .inputs = {"f32 1x1"},
      .error = "in a circle",
@@ -152,6 +170,21 @@ static const om_op_case tree_cases[] = {
      .error = "nodes_modes is no tensor"},
 };
 
+static const om_op_case mapper_cases[] = {
+    {.name = "to_ints",
+     .inputs = {"str 2x2 = b a c a"},
+     .attrs = "cats_strings=\"a\",\"b\" cats_int64s=5,6",
+     .expected = {"6 5 -1 5"}},
+    {.name = "to_strings",
+     .inputs = {"i64 3 = 6 5 7"},
+     .attrs = "cats_strings=\"a\",\"b\" cats_int64s=5,6 default_string=\"none\"",
+     .expected = {"b a none"}},
+    {.name = "counts",
+     .inputs = {"i64 3"},
+     .attrs = "cats_strings=\"a\",\"b\" cats_int64s=[5]",
+     .error = "2 strings, but 1 integers"},
+};
+
 #define OM_ML_SUITE(type, table)                     \
   {.op_type = type,                                  \
    .cases = table,                                   \
@@ -163,6 +196,7 @@ static const om_op_suite suites[] = {
     OM_ML_SUITE("ArrayFeatureExtractor", extractor_cases),
     OM_ML_SUITE("Binarizer", binarizer_cases),
     OM_ML_SUITE("LabelEncoder", label_cases),
+    OM_ML_SUITE("CategoryMapper", mapper_cases),
     OM_ML_SUITE("TreeEnsemble", tree_cases),
 };
 

@@ -29,6 +29,11 @@ OM_REAL_FUNCTION(sin, om_sin, sin)
 OM_REAL_FUNCTION(cos, om_cos, cos)
 OM_REAL_FUNCTION(sqrt, om_sqrt, sqrt)
 OM_REAL_FUNCTION(floor, om_floor, floor)
+OM_REAL_FUNCTION(tanh, om_tanh, tanh)
+
+static inline double om_real_pow(om_real r, double x, double y) {
+  return r.is_wide ? pow(x, y) : (double)om_pow((float)x, (float)y);
+}
 
 static inline om_real om_real_of(om_dtype dtype) {
   return (om_real){.is_wide = dtype == OM_DTYPE_F64};
