@@ -119,7 +119,9 @@ typedef enum om_dtype {
   OM_DTYPE_COUNT = 24,
 
   /* Values that are no tensors are written as lists of rank 1 whose elements are om_tensor: */
-  OM_DTYPE_SEQUENCE = 30, /* any number of tensors of one element type */
+  OM_DTYPE_MAP = 29, /* 2 elements: keys (int64, other integers, or strings) and values, each of
+                        rank 1 and as long as the other */
+  OM_DTYPE_SEQUENCE = 30, /* any number of tensors or maps of one element type */
   OM_DTYPE_OPTIONAL = 31, /* a tensor or a sequence, or nothing: 1 or 0 elements */
 } om_dtype;
 
@@ -158,6 +160,9 @@ OM_API om_tensor om_tensor_of(om_dtype dtype, uint32_t rank, const int64_t *dims
  * elements point to. Its data_bytes counts all of it. */
 OM_API om_tensor om_sequence_of(size_t count, om_tensor *elems);
 OM_API om_tensor om_optional_of(om_tensor *elem);
+
+/* A map: keys_and_values[0] has the keys, each once, [1] the values. */
+OM_API om_tensor om_map_of(om_tensor keys_and_values[2]);
 
 /* The number of elements: 1 for a scalar. 0 if an extent is negative or the product overflows. */
 OM_API size_t om_tensor_elems(const om_tensor *tensor);
@@ -228,7 +233,9 @@ typedef struct om_value_info { /* lent by the model */
   uint32_t rank;
   int64_t dims[OM_MAX_RANK];          /* -1: known only at run time */
   const char *dim_names[OM_MAX_RANK]; /* the model's symbol, or NULL */
-  const struct om_value_info *elem;   /* of a sequence or an optional: what it holds; else NULL */
+  const struct om_value_info *elem;   /* of a sequence or an optional: what it holds; of a map: one
+                                         of its values; else NULL */
+  om_dtype key_dtype;                 /* of a map; else OM_DTYPE_NONE */
 } om_value_info;
 
 typedef struct om_opset {

@@ -142,9 +142,9 @@ static inline size_t om_size_align(size_t value, size_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
 
-/* True for sequences and optionals: their elements are om_tensor. */
+/* True for sequences, optionals and maps: their elements are om_tensor. */
 static inline bool om_dtype_is_nested(om_dtype dtype) {
-  return dtype == OM_DTYPE_SEQUENCE || dtype == OM_DTYPE_OPTIONAL;
+  return dtype == OM_DTYPE_SEQUENCE || dtype == OM_DTYPE_OPTIONAL || dtype == OM_DTYPE_MAP;
 }
 
 /* Elements and bytes of a shape; false on a negative extent, or where a product of its extents

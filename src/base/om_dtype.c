@@ -36,6 +36,7 @@ static const dtype_entry dtypes[OM_DTYPE_COUNT] = {
 const char *om_dtype_name(om_dtype dtype) {
   if (dtype == OM_DTYPE_SEQUENCE) return "sequence";
   if (dtype == OM_DTYPE_OPTIONAL) return "optional";
+  if (dtype == OM_DTYPE_MAP) return "map";
   return (size_t)dtype < OM_DTYPE_COUNT ? dtypes[dtype].name : "?";
 }
 

@@ -60,6 +60,10 @@ om_tensor om_optional_of(om_tensor *elem) {
   return om_tensor_of(OM_DTYPE_OPTIONAL, 1, (int64_t[]){elem ? 1 : 0}, elem);
 }
 
+om_tensor om_map_of(om_tensor keys_and_values[2]) {
+  return om_tensor_of(OM_DTYPE_MAP, 1, (int64_t[]){2}, keys_and_values);
+}
+
 size_t om_tensor_elems(const om_tensor *tensor) {
   size_t elems = 0;
   return om_shape_elems(tensor->rank, tensor->dims, &elems) ? elems : 0;

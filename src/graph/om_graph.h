@@ -78,7 +78,9 @@ typedef struct om_value {
   uint32_t rank;
   int64_t dims[OM_MAX_RANK]; /* -1: not known before the plan */
   const char *dim_names[OM_MAX_RANK];
-  const struct om_value *elem; /* of a sequence or an optional: the type of what it holds */
+  const struct om_value *elem; /* of a sequence or an optional: the type of what it holds; of a map:
+                                  of one value */
+  om_dtype key_dtype;          /* of a map */
   const om_tensor *constant;   /* its value where it is known; data borrowed */
   om_node_id producer;         /* OM_NO_NODE: an input or a constant */
   bool is_input;

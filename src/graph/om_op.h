@@ -23,7 +23,7 @@ typedef uint32_t om_dtype_set; /* bit n: om_dtype n */
 #define OM_DT_INT    (OM_DT_SIGNED | OM_DT_UNSIGNED)
 #define OM_DT_NUMBER (OM_DT_FLOAT | OM_DT_INT)
 #define OM_DT_ALL    (((om_dtype_set)1 << OM_DTYPE_COUNT) - 2) /* tensors */
-#define OM_DT_NESTED (OM_DT(OM_DTYPE_SEQUENCE) | OM_DT(OM_DTYPE_OPTIONAL))
+#define OM_DT_NESTED (OM_DT(OM_DTYPE_SEQUENCE) | OM_DT(OM_DTYPE_OPTIONAL) | OM_DT(OM_DTYPE_MAP))
 
 /* The bodies of a node while it runs, lent by whoever runs it. */
 typedef struct om_op_bodies {

@@ -11,6 +11,7 @@
 static void copy_type(const om_value *from, om_value *to) {
   to->dtype = from->dtype;
   to->elem = from->elem;
+  to->key_dtype = from->key_dtype;
   to->has_rank = from->has_rank;
   to->rank = from->rank;
   memcpy(to->dims, from->dims, sizeof to->dims);

@@ -130,6 +130,7 @@ static om_status read_initializers(om_ctx *ctx,
 static void set_type(om_value *value, const om_value *declared) {
   value->dtype = declared->dtype;
   value->elem = declared->elem;
+  value->key_dtype = declared->key_dtype;
   value->has_rank = declared->has_rank;
   value->rank = declared->rank;
   memcpy(value->dims, declared->dims, sizeof value->dims);
@@ -145,7 +146,7 @@ static om_status check_graph_type(
     return OM_FAIL(ctx,
                    OM_E_UNSUPPORTED,
                    "The graph's %s '%.*s' is of a type that is not known: neither a tensor, nor a "
-                   "sequence or an optional of tensors.",
+                   "sequence, an optional or a map of tensors.",
                    what,
                    SHOWN(name));
   }

@@ -36,6 +36,7 @@ static void destroy(om_ctx *ctx, om_model *model) {
 static void describe_type(const om_value *value, om_value_info *out) {
   *out = (om_value_info){.name = value->name,
                          .dtype = value->dtype,
+                         .key_dtype = value->key_dtype,
                          .has_rank = value->has_rank,
                          .rank = value->has_rank ? value->rank : 0};
   memcpy(out->dims, value->dims, sizeof out->dims);

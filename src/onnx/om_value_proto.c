@@ -60,23 +60,40 @@ static om_status read_tensor_type(om_ctx *ctx,
   return shape.data ? read_shape(ctx, loader, shape, value) : OM_OK;
 }
 
+/* The type of what a sequence or an optional holds, or of a map's values. */
+static om_status read_nested_type(om_ctx *ctx, om_string bytes, om_value *value, om_string *elem) {
+  if (value->dtype != OM_DTYPE_MAP) {
+    om_wire_NestedType nested = {.elem = om_wire_keep(elem)};
+    return om_wire_decode(ctx, bytes, om_wire_NestedType_fields, &nested, "nested type");
+  }
+  om_wire_MapType map = {.value = om_wire_keep(elem)};
+  OM_TRY(om_wire_decode(ctx, bytes, om_wire_MapType_fields, &map, "map type"));
+  const int32_t key = map.has_key ? map.key : 0;
+  if (key < 0 || key >= OM_DTYPE_COUNT) {
+    return OM_FAIL(ctx, OM_E_UNSUPPORTED, "Its keys' type %" PRId32 " is not known.", key);
+  }
+  value->key_dtype = (om_dtype)key;
+  return OM_OK;
+}
+
 /* The types of nested values are a chain; types deeper than values nest are not known. */
 static om_status read_type(om_ctx *ctx, om_loader *loader, om_string bytes, om_value *value) {
   for (uint32_t depth = 0; depth < OM_VALUE_DEPTH; ++depth) {
-    om_string tensor = {0}, sequence = {0}, optional = {0}, elem = {0};
+    om_string tensor = {0}, sequence = {0}, optional = {0}, map = {0}, elem = {0};
     om_wire_Type wire = {.tensor = om_wire_keep(&tensor),
                          .sequence = om_wire_keep(&sequence),
-                         .optional = om_wire_keep(&optional)};
+                         .optional = om_wire_keep(&optional),
+                         .map = om_wire_keep(&map)};
     OM_TRY(om_wire_decode(ctx, bytes, om_wire_Type_fields, &wire, "type"));
     if (tensor.data) return read_tensor_type(ctx, loader, tensor, value);
-    if (!sequence.data && !optional.data) return OM_OK; /* dtype stays OM_DTYPE_NONE: a map */
-    value->dtype = sequence.data ? OM_DTYPE_SEQUENCE : OM_DTYPE_OPTIONAL;
-    om_wire_NestedType nested = {.elem = om_wire_keep(&elem)};
-    OM_TRY(om_wire_decode(ctx,
-                          sequence.data ? sequence : optional,
-                          om_wire_NestedType_fields,
-                          &nested,
-                          "nested type"));
+    if (!sequence.data && !optional.data && !map.data) return OM_OK; /* stays OM_DTYPE_NONE */
+    value->dtype = sequence.data ? OM_DTYPE_SEQUENCE : map.data ? OM_DTYPE_MAP : OM_DTYPE_OPTIONAL;
+    OM_TRY(read_nested_type(ctx,
+                            sequence.data ? sequence
+                            : map.data    ? map
+                                          : optional,
+                            value,
+                            &elem));
     om_value *inner = OM_POOL_NEW(ctx, &loader->graph->pool, om_value, 1);
     if (!inner) return OM_E_OUT_OF_MEMORY;
     inner->name = "";

@@ -119,7 +119,7 @@ static om_status check_data(om_ctx *ctx, const om_value *value, const om_tensor 
   return OM_OK;
 }
 
-/* ---- Sequences and optionals ---- */
+/* ---- Sequences, optionals and maps ---- */
 
 static om_status check_list(om_ctx *ctx, const om_value *value, const om_tensor *given) {
   char shape[OM_SHAPE_TEXT];
@@ -134,6 +134,21 @@ static om_status check_list(om_ctx *ctx, const om_value *value, const om_tensor 
                  is_optional ? "0 or 1 elements" : "tensors, of rank 1,");
 }
 
+/* Keys and values, whose own types are checked like those of other elements. */
+static om_status check_map(om_ctx *ctx, const om_value *value, const om_tensor *given) {
+  const om_tensor *parts = given->data;
+  if (given->rank == 1 && given->dims[0] == 2 && parts && parts[0].rank == 1 &&
+      parts[1].rank == 1 && parts[0].dims[0] == parts[1].dims[0] &&
+      !om_dtype_is_nested(parts[0].dtype) && !om_dtype_is_nested(parts[1].dtype)) {
+    return OM_OK;
+  }
+  return OM_FAIL(ctx,
+                 OM_E_INVALID_INPUT,
+                 "Input '%.100s' is no map: a list of two, keys and values of rank 1 and of one "
+                 "length.",
+                 value->name);
+}
+
 /* As deep as OM_VALUE_DEPTH: what holds tensors is checked with all that it holds. */
 static om_status check_value(
     om_ctx *ctx, const om_value *value, const om_tensor *given, bool need_data, uint32_t depth) {
@@ -141,20 +156,23 @@ static om_status check_value(
   static const om_value untyped = {.dtype = OM_DTYPE_NONE};
   OM_TRY(check_type(ctx, value, given));
   bool is_nested = om_dtype_is_nested(given->dtype);
-  if (is_nested) OM_TRY(check_list(ctx, value, given));
+  const bool is_map = given->dtype == OM_DTYPE_MAP;
+  if (is_nested && !is_map) OM_TRY(check_list(ctx, value, given));
   if (need_data) OM_TRY(check_data(ctx, value, given));
   if (!is_nested || !need_data) return OM_OK;
+  if (is_map) OM_TRY(check_map(ctx, value, given));
   if (depth == OM_VALUE_DEPTH) {
     return OM_FAIL(
         ctx, OM_E_INVALID_INPUT, "Input '%.100s' holds values too deep in values.", value->name);
   }
   const om_tensor *elems = given->data;
-  om_value elem = value->elem ? *value->elem : untyped;
   for (size_t i = 0; i < om_tensor_elems(given); ++i) {
+    om_value elem = value->elem ? *value->elem : untyped;
     (void)snprintf(name, sizeof name, "%.100s[%zu]", value->name, i);
     elem.name = name;
+    if (is_map && i == 0) elem.dtype = value->key_dtype;
+    if (given->dtype == OM_DTYPE_SEQUENCE && i > 0) elem.dtype = elems[0].dtype; /* one for all */
     OM_TRY(check_value(ctx, &elem, &elems[i], need_data, depth + 1));
-    if (given->dtype == OM_DTYPE_SEQUENCE) elem.dtype = elems[0].dtype; /* one type for all */
   }
   return OM_OK;
 }

@@ -98,6 +98,15 @@ static void parse_type(reader *r, om_message *out) {
     om_message_nest(out, is_sequence ? 4 : 9, &wrapped);
     return;
   }
+  if (accept_word(r, "map")) {
+    const om_dtype keys = accept_word(r, "str") ? OM_DTYPE_STRING : OM_DTYPE_I64;
+    if (keys == OM_DTYPE_I64) expect(r, "i64");
+    parse_type(r, &inner);
+    om_message_number(&wrapped, 1, keys);
+    om_message_nest(&wrapped, 2, &inner);
+    om_message_nest(out, 5, &wrapped);
+    return;
+  }
   for (size_t i = 0; i < OM_COUNT_OF(types); ++i) {
     if (!accept_word(r, types[i].name)) continue;
     om_message_number(&inner, 1, types[i].dtype);
@@ -261,6 +270,7 @@ om_message om_model_text(const char *text, int64_t opset) {
   om_message_nest(&model, 7, &graph);
   add_opset(&model, 8, "", opset);
   add_opset(&model, 8, "own", 1);
+  add_opset(&model, 8, "ai.onnx.ml", 3);
   while (accept_word(&r, "function")) parse_function(&r, &model, opset);
   skip_blanks(&r);
   if (*r.at) fail_msg("more text at: %.40s", r.at);

@@ -5,7 +5,8 @@
  *       y = If(c) then_branch={() -> a { a = Add(x, t); }} else_branch={() -> b { b = Neg(t); }};
  *     }
  *
- * Types: f32 i32 i64 bool str, "seq" and "opt" in front (opt seq f32), none for values that bodies
+ * Types: f32 i32 i64 bool str, "seq" and "opt" in front (opt seq f32), "map i64" and "map str"
+ * in front of the values' type, none for values that bodies
  * leave undeclared; extents in brackets, -1 or a symbol where they are open, no brackets for a
  * scalar, [?] for any rank. An attribute is an integer, a float (1.5), a text ("a"), a list of one
  * of them ([1, 2]), or a graph. An operator's domain stands before a colon (own:Twice). Behind the

@@ -25,10 +25,10 @@ static void print_element(const om_tensor *t, size_t index, bool as_json) {
   }
 }
 
-/* Elements of sequences and optionals on lines of their own, as deep as values nest. */
+/* Elements of sequences, optionals and maps on lines of their own, as deep as values nest. */
 static void print_output(const char *name, const om_tensor *t) {
   size_t elems = om_tensor_elems(t);
-  bool is_nested = t->dtype == OM_DTYPE_SEQUENCE || t->dtype == OM_DTYPE_OPTIONAL;
+  const bool is_nested = t->dtype >= OM_DTYPE_MAP;
   printf("%s: %s [", name, om_dtype_name(t->dtype));
   for (uint32_t i = 0; i < t->rank; ++i) printf("%s%" PRId64, i ? ", " : "", t->dims[i]);
   printf("]");
@@ -46,7 +46,7 @@ static void print_output(const char *name, const om_tensor *t) {
 
 static void print_json_output(const char *name, const om_tensor *t) {
   size_t elems = om_tensor_elems(t);
-  bool is_nested = t->dtype == OM_DTYPE_SEQUENCE || t->dtype == OM_DTYPE_OPTIONAL;
+  const bool is_nested = t->dtype >= OM_DTYPE_MAP;
   printf("{\"name\": ");
   json_text(stdout, name);
   printf(", \"dtype\": \"%s\", \"shape\": [", om_dtype_name(t->dtype));

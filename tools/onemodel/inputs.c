@@ -145,6 +145,10 @@ static int make_random(const options *o,
                        om_tensor *out) {
   char words[512];
   const given *shape = find_given(o->shapes, o->shape_count, value->name);
+  if (value->dtype == OM_DTYPE_MAP) {
+    return report_problem(
+        EXIT_UNSUPPORTED, "The input '%s' is a map, which no file holds.", value->name);
+  }
   if (value->elem) {
     return report_problem(EXIT_USAGE,
                           "The input '%s' is %s %s: give it with --input %s=FILE.pb.",
