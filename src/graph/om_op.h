@@ -71,8 +71,8 @@ typedef struct om_op {
   uint8_t min_outputs, max_outputs;
   om_dtype_set dtypes; /* of input 0 (for the operators without inputs: 0); float64 is among them
                           wherever float32 is, ONNX or not: om_graph_to_float64 */
-  uint32_t
-      float32_inputs; /* bit i: input i is float32 whatever the others are: a Resize's scales */
+  uint32_t float32_inputs; /* bit i: input i is never float64: a Resize's scales, the boxes of
+                              NonMaxSuppression */
   size_t params_bytes;
   bool is_random;        /* never folded, never merged */
   bool is_sized_by_data; /* the elements of its inputs decide about its result's shape */

@@ -126,6 +126,7 @@ const om_op om_ops_nms[] = {
      .first_opset = 10,
      OM_RULE_COUNTS(2, INPUTS, 1, 1),
      .dtypes = OM_DT(OM_DTYPE_F32),
+     .float32_inputs = 1u << BOXES | 1u << SCORES | 1u << OVERLAP | 1u << LEAST,
      .params_bytes = sizeof(om_nms_params),
      .is_sized_by_data = true,
      .resolve = resolve,

@@ -203,18 +203,61 @@ static om_status widen_node(om_ctx *ctx, widening *w, om_node *node) {
   return widen_attrs(ctx, w->graph, node);
 }
 
+/* The value as a node that takes float32 alone reads it. */
+static om_status add_cast(om_ctx *ctx, om_graph *graph, om_value_id from, om_value_id *out_id) {
+  om_value value = {.dtype = OM_DTYPE_F32, .producer = OM_NO_NODE};
+  om_value_id *ends = OM_POOL_NEW(ctx, &graph->pool, om_value_id, 2);
+  om_attr *attr = OM_POOL_NEW(ctx, &graph->pool, om_attr, 1);
+  om_node_id id = OM_NO_NODE;
+  value.name = om_pool_format(
+      ctx, &graph->pool, "%s.float32.%zu", graph->values[from].name, graph->value_count);
+  if (!ends || !attr || !value.name) return OM_E_OUT_OF_MEMORY;
+  OM_TRY(om_graph_add_value(ctx, graph, &value, out_id));
+  ends[0] = from;
+  ends[1] = *out_id;
+  *attr = (om_attr){.name = "to", .kind = OM_ATTR_INT, .i = OM_DTYPE_F32};
+  const om_node cast = {.name = value.name,
+                        .type = "Cast",
+                        .domain = "",
+                        .opset = 13,
+                        .inputs = ends,
+                        .input_count = 1,
+                        .outputs = ends + 1,
+                        .output_count = 1,
+                        .attrs = attr,
+                        .attr_count = 1};
+  return om_graph_add_node(ctx, graph, &cast, &id);
+}
+
+static om_status narrow_inputs(om_ctx *ctx, widening *w, om_node_id node) {
+  om_graph *graph = w->graph;
+  for (uint32_t i = 0; i < graph->nodes[node].input_count; ++i) {
+    om_value_id id = graph->nodes[node].inputs[i];
+    if (!is_fixed_input(&graph->nodes[node], i) || id == OM_NO_VALUE) continue;
+    if (graph->values[id].constant || !may_be_float(w, id) || w->stays[id]) continue;
+    om_value_id *inputs =
+        OM_POOL_NEW(ctx, &graph->pool, om_value_id, graph->nodes[node].input_count);
+    if (!inputs) return OM_E_OUT_OF_MEMORY;
+    memcpy(inputs, graph->nodes[node].inputs, graph->nodes[node].input_count * sizeof *inputs);
+    OM_TRY(add_cast(ctx, graph, id, &inputs[i]));
+    graph->nodes[node].inputs = inputs;
+  }
+  return OM_OK;
+}
+
 static om_status widen_graph(om_ctx *ctx, widening *w) {
   om_graph *graph = w->graph;
-  const size_t value_count = graph->value_count;
+  const size_t value_count = graph->value_count, node_count = graph->node_count;
   find_what_stays(w);
   for (size_t i = 0; i < value_count; ++i) {
     om_value *value = &graph->values[i];
     if (!value->constant && !w->stays[i] && is_narrow(value->dtype)) value->dtype = OM_DTYPE_F64;
   }
-  for (size_t i = 0; i < graph->node_count; ++i) {
+  for (om_node_id i = 0; i < node_count; ++i) {
     OM_TRY(widen_node(ctx, w, &graph->nodes[i]));
+    OM_TRY(narrow_inputs(ctx, w, i));
   }
-  return OM_OK;
+  return graph->node_count > node_count ? om_graph_finish(ctx, graph) : OM_OK;
 }
 
 om_status om_graph_to_float64(om_ctx *ctx, const om_graph *source, om_graph *out_graph) {

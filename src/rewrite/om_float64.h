@@ -13,7 +13,8 @@
  * Attributes that are floats stay what the file says.
  *
  * Floats from which only integers and float32_inputs (om_op.h) are made, such as the scale in a
- * shape's arithmetic, stay as they are: decisions must not change.
+ * shape's arithmetic, stay as they are: decisions must not change. A Cast leads from float64 to
+ * such an input.
  *
  * The copy borrows from the source as om_graph_copy says; om_model_create_from_graph makes a
  * model of it. OM_E_UNSUPPORTED: a node holds a graph of its own. */

@@ -25,16 +25,17 @@ static om_model *widen(const om_model *model) {
 static om_named_tensor widen_input(const om_named_tensor *from) {
   om_named_tensor to = *from;
   const size_t elems = om_tensor_elems(&from->tensor);
-  if (from->tensor.dtype == OM_DTYPE_F32) {
+  const bool is_widened = from->tensor.dtype == OM_DTYPE_F32 || from->tensor.dtype == OM_DTYPE_F16;
+  if (is_widened) {
     to.tensor = om_tensor_of(OM_DTYPE_F64, from->tensor.rank, from->tensor.dims, NULL);
   }
   double *data = to.tensor.data = malloc(to.tensor.data_bytes + 1);
   assert_non_null(data);
-  if (from->tensor.dtype != OM_DTYPE_F32) {
+  if (!is_widened) {
     memcpy(data, from->tensor.data, to.tensor.data_bytes);
     return to;
   }
-  for (size_t i = 0; i < elems; ++i) data[i] = (double)((const float *)from->tensor.data)[i];
+  for (size_t i = 0; i < elems; ++i) data[i] = om_tensor_value(&from->tensor, i);
   return to;
 }
 

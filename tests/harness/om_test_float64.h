@@ -5,8 +5,8 @@
 
 #include "onemodel/onemodel.h"
 
-/* The output of this name; inputs are the model's own, float32 ones are widened. The caller frees
- * the doubles. */
+/* The output of this name; inputs are the model's own, float32 and float16 ones are widened. The
+ * caller frees the doubles. */
 double *om_test_run_float64(const om_model *model,
                             const om_named_tensor *inputs,
                             size_t input_count,

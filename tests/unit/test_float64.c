@@ -135,6 +135,34 @@ static void scales_stay(void **state) {
   deinit(&f);
 }
 
+static void choices_read_float32(void **state) {
+  static const float two[] = {2.0f};
+  static const int64_t box_dims[] = {1, 3, 4}, score_dims[] = {1, 1, 3}, most[] = {3};
+  float boxes[12] = {0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3}, scores[3] = {0.5f, 0.75f, 0.25f};
+  fixture f;
+  size_t elems = 0;
+  (void)state;
+  init(&f, 13);
+  om_value_id in = om_build_input(&f.b, "x", OM_DTYPE_F32, 3, box_dims, NULL);
+  om_value_id c = om_build_constant(&f.b, "c", OM_DTYPE_F32, 1, one, two);
+  om_value_id doubled = om_build_node(&f.b, "Mul", "doubled", 2, (om_value_id[]){in, c});
+  om_value_id at = om_build_constant(&f.b, "at", OM_DTYPE_F32, 3, score_dims, scores);
+  om_value_id count = om_build_constant(&f.b, "count", OM_DTYPE_I64, 1, one, most);
+  om_value_id chosen =
+      om_build_node(&f.b, "NonMaxSuppression", "chosen", 3, (om_value_id[]){doubled, at, count});
+  om_build_output(&f.b, doubled);
+  om_value_id wide = om_build_node(&f.b, "Cast", "y", 1, &chosen);
+  om_build_int(&f.b, "to", OM_DTYPE_F32);
+  om_build_output(&f.b, wide);
+  widen(&f);
+  const om_named_tensor input = {"x", om_tensor_of(OM_DTYPE_F32, 3, box_dims, boxes)};
+  double *y = om_test_run_float64(f.model, &input, 1, "y", &elems);
+  assert_int_equal(elems, 6); /* two boxes: the second, then the third */
+  assert_true(y[2] == 1.0 && y[5] == 2.0);
+  free(y);
+  deinit(&f);
+}
+
 static void graphs_inside_are_refused(void **state) {
   static const om_attr branch = {.name = "then_branch", .kind = OM_ATTR_GRAPH};
   fixture f;
@@ -250,6 +278,7 @@ int main(void) {
       cmocka_unit_test(floats_become_doubles),
       cmocka_unit_test(decisions_stay),
       cmocka_unit_test(scales_stay),
+      cmocka_unit_test(choices_read_float32),
       cmocka_unit_test(graphs_inside_are_refused),
       cmocka_unit_test(parts_end_at_what_is_given),
       cmocka_unit_test(given_values_may_be_made_too),
