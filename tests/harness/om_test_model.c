@@ -2,6 +2,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ om_session *om_test_open(const om_model *model, const om_test_executor *executor
   return session;
 }
 
-static void check_placement(om_session *session, const om_named_tensor *inputs, size_t count) {
+void om_test_check_placement(om_session *session, const om_named_tensor *inputs, size_t count) {
   const om_diagnostics *diagnostics = NULL;
   om_error error = {0};
   if (om_session_diagnose(session, inputs, count, &diagnostics, &error) != OM_OK) {
@@ -60,9 +61,28 @@ om_tensor om_test_run_model(const om_model *model,
   result.data = malloc(result.data_bytes + 1);
   assert_non_null(result.data);
   memcpy(result.data, output.tensor.data, result.data_bytes);
-  if (executor->backend) check_placement(session, inputs, input_count);
+  if (executor->backend) om_test_check_placement(session, inputs, input_count);
   om_session_destroy(session);
   return result;
+}
+
+om_tensor om_test_read_array(const char *path, om_dtype dtype) {
+  int64_t head[1 + OM_MAX_RANK];
+  float value = 0;
+  FILE *file = fopen(path, "rb");
+  if (!file) fail_msg("%s is not there", path);
+  assert_int_equal(fread(head, sizeof head[0], 1, file), 1);
+  assert_in_range(head[0], 1, OM_MAX_RANK);
+  assert_int_equal(fread(head + 1, sizeof head[0], (size_t)head[0], file), head[0]);
+  om_tensor tensor = om_tensor_of(dtype, (uint32_t)head[0], head + 1, NULL);
+  tensor.data = malloc(tensor.data_bytes + 1);
+  assert_non_null(tensor.data);
+  for (size_t i = 0; i < om_tensor_elems(&tensor); ++i) {
+    assert_int_equal(fread(&value, sizeof value, 1, file), 1);
+    om_tensor_set_value(&tensor, i, (double)value);
+  }
+  fclose(file);
+  return tensor;
 }
 
 void om_test_same_bits(const om_tensor *a, const om_tensor *b) {

@@ -22,6 +22,13 @@ om_tensor om_test_run_model(const om_model *model,
                             const om_named_tensor *inputs,
                             size_t input_count);
 
+/* Fails where a step is on the CPU, or where there is more than one region. */
+void om_test_check_placement(om_session *session, const om_named_tensor *inputs, size_t count);
+
+/* Reads a file of a rank, the extents (int64) and float32 elements, which become elements of
+ * `dtype`: what write_references.py writes. The caller frees the data. */
+om_tensor om_test_read_array(const char *path, om_dtype dtype);
+
 /* Type, shape and bits are the same. */
 void om_test_same_bits(const om_tensor *a, const om_tensor *b);
 

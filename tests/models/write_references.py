@@ -100,6 +100,12 @@ def cases():
     turn = line(352, 54, 42, 168, 192)
     yield "detector_64x192", DETECTOR, page(256, 272, 64, 192)
     yield "detector_160x224", DETECTOR, page(176, 48, 160, 224)
+    yield "detector_32x320", DETECTOR, page(352, 32, 32, 320)
+    yield "detector_224x96", DETECTOR, page(176, 48, 224, 96)
+    yield "detector_96x96", DETECTOR, page(460, 40, 96, 96)
+    yield "recogniser_48x32", RECOGNISER, line(352, 54, 42, 28, 32)
+    yield "recogniser_48x101", RECOGNISER, line(472, 54, 44, 90, 101)
+    yield "recogniser_48x192", RECOGNISER, line(532, 54, 46, 180, 192)
     yield "recogniser_48x320", RECOGNISER, lines[0]
     yield "recogniser_48x500", RECOGNISER, line(192, 54, 54, 560, 500)
     yield "recogniser_batch_3", RECOGNISER, numpy.concatenate(lines)
