@@ -4,8 +4,21 @@ file(GLOB_RECURSE core_sources CONFIGURE_DEPENDS
   ${CMAKE_SOURCE_DIR}/src/onnx/*.c ${CMAKE_SOURCE_DIR}/src/cpu/*.c
   ${CMAKE_SOURCE_DIR}/src/ops/*.c ${CMAKE_SOURCE_DIR}/src/rewrite/*.c
   ${CMAKE_SOURCE_DIR}/src/session/*.c)
-set(sources ${core_sources} ${OM_GENERATED}/onnx.pb.c)
 set(definitions "")
+file(GLOB dnn_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cpu/fast/om_fast_dnn*.c)
+if(OM_ONEDNN)
+  # Its headers alone: the library is opened at run time.
+  find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.h REQUIRED)
+  find_library(DNNL_LIBRARY dnnl REQUIRED)
+  file(REAL_PATH ${DNNL_LIBRARY} dnnl_file)
+  execute_process(COMMAND ${CMAKE_OBJDUMP} -p ${dnnl_file} OUTPUT_VARIABLE dnnl_head)
+  string(REGEX MATCH "SONAME +([^ \n]+)" dnnl_soname "${dnnl_head}")
+  set(dnnl_soname ${CMAKE_MATCH_1})
+  list(REMOVE_ITEM core_sources ${CMAKE_SOURCE_DIR}/src/cpu/fast/om_fast_none.c)
+else()
+  list(REMOVE_ITEM core_sources ${dnn_sources})
+endif()
+set(sources ${core_sources} ${OM_GENERATED}/onnx.pb.c)
 
 if(OM_GPU)
   file(GLOB gpu_sources CONFIGURE_DEPENDS
@@ -51,6 +64,11 @@ if(EMSCRIPTEN)
   target_compile_options(om_warnings INTERFACE
     -Wno-shorten-64-to-32 -Wno-tautological-constant-out-of-range-compare)
   set_source_files_properties(${om_kernels} PROPERTIES COMPILE_OPTIONS "-Wno-overlength-strings")
+endif()
+if(OM_ONEDNN)
+  target_include_directories(onemodel_objects SYSTEM PRIVATE ${DNNL_INCLUDE_DIR})
+  set_source_files_properties(${dnn_sources} PROPERTIES
+    COMPILE_DEFINITIONS "OM_DNN_LIBRARY=\"${dnnl_soname}\"")
 endif()
 set_source_files_properties(${OM_GENERATED}/onnx.pb.c PROPERTIES COMPILE_OPTIONS "-w")
 

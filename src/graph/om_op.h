@@ -9,6 +9,8 @@
 
 #include "graph/om_graph.h"
 
+struct om_fast; /* cpu/fast/om_fast.h */
+
 /* In om_tensor.rank after infer: the shape depends on data that is not there yet. */
 #define OM_RANK_UNKNOWN UINT32_MAX
 
@@ -55,6 +57,16 @@ typedef struct om_op_call {
   om_mode mode;         /* run only */
   om_op_bodies *bodies; /* run of operators with bodies only */
 } om_op_call;
+
+/* A step made ready ahead of its runs: fast mode's kernel, chosen for its shapes and constants. */
+typedef struct om_op_ready {
+  /* In the place of om_op.run; NULL: that one runs. */
+  om_status (*run)(om_ctx *ctx, const om_op_call *call, void *state);
+  void (*destroy)(om_ctx *ctx, void *state);
+  void *state;            /* owned by the step */
+  size_t scratch_bytes;   /* in the place of om_op.scratch_bytes */
+  uint32_t packed_inputs; /* bit i: run does not read input i, a constant that state holds */
+} om_op_ready;
 
 typedef struct om_op {
   union {
@@ -103,6 +115,14 @@ typedef struct om_op {
   /* Computes the outputs as docs/exact.md defines them. Allocates nothing. An index out of range
    * and the like is OM_E_INVALID_INPUT with the values. */
   om_status (*run)(om_ctx *ctx, const om_op_call *call);
+
+  /* For fast mode on the CPU; NULL: run is as fast. Shapes are known, inputs that are constant have
+   * their data (of any alignment); bit i of kept_inputs: it stays as it is as long as `fast`. */
+  om_status (*make_ready)(om_ctx *ctx,
+                          const om_op_call *call,
+                          uint32_t kept_inputs,
+                          struct om_fast *fast,
+                          om_op_ready *out_ready);
 } om_op;
 
 /* Finds the entry for the node's domain, type and opset; NULL if there is none, and *out_reason

@@ -6,6 +6,7 @@
  */
 #include "ops/op_conv.h"
 
+#include "ops/op_fast.h"
 #include "ops/op_widen.h"
 
 extern const om_op om_ops_conv[];
@@ -329,7 +330,8 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
    .resolve = resolve_fn,                  \
    .infer = infer,                         \
    .scratch_bytes = scratch_bytes,         \
-   .run = run}
+   .run = run,                             \
+   .make_ready = om_conv_ready}
 
 const om_op om_ops_conv[] = {
     OM_CONV_ENTRY("Conv", om_conv_resolve),

@@ -9,6 +9,7 @@
 
 #include "base/om_float16.h"
 #include "base/om_thread.h"
+#include "ops/op_fast.h"
 #include "ops/op_matmul.h"
 
 static bool is_half(om_dtype dtype) {
@@ -374,7 +375,8 @@ const om_op om_ops_matmul[] = {
      .dtypes = OM_DT_PRODUCT,
      .infer = matmul_infer,
      .scratch_bytes = matmul_scratch,
-     .run = matmul_run},
+     .run = matmul_run,
+     .make_ready = om_matmul_ready},
     {.domain = "",
      .type = "Gemm",
      .first_opset = 1,
@@ -385,7 +387,8 @@ const om_op om_ops_matmul[] = {
      .resolve = gemm_resolve,
      .infer = gemm_infer,
      .scratch_bytes = gemm_scratch,
-     .run = gemm_run},
+     .run = gemm_run,
+     .make_ready = om_gemm_ready},
     {.domain = "",
      .type = "Gemm",
      .first_opset = 11,
@@ -395,6 +398,7 @@ const om_op om_ops_matmul[] = {
      .resolve = gemm_resolve,
      .infer = gemm_infer,
      .scratch_bytes = gemm_scratch,
-     .run = gemm_run},
+     .run = gemm_run,
+     .make_ready = om_gemm_ready},
     {.type = NULL},
 };

@@ -109,6 +109,10 @@ om_status om_call_run(om_ctx *ctx, const om_op_call *call) {
   return named(ctx, call, st == OM_OK ? call->node->op->run(ctx, call) : st);
 }
 
+om_status om_call_run_ready(om_ctx *ctx, const om_op_call *call, const om_op_ready *ready) {
+  return named(ctx, call, ready->run(ctx, call, ready->state));
+}
+
 /* True, and the budget is charged, if all outputs and the scratch fit in it. */
 static bool charge(const om_op_call *call, size_t scratch_bytes, om_fold_budget *budget) {
   size_t total = 0;

@@ -36,6 +36,7 @@ om_status om_call_fold(
     om_ctx *ctx, om_op_call *call, om_pool *pool, om_fold_budget *budget, bool *out_is_done);
 
 om_status om_call_run(om_ctx *ctx, const om_op_call *call);
+om_status om_call_run_ready(om_ctx *ctx, const om_op_call *call, const om_op_ready *ready);
 
 /* The scratch that run needs, in bytes. */
 size_t om_call_scratch_bytes(const om_op_call *call);

@@ -58,6 +58,7 @@ static om_status build(om_ctx *ctx, om_plan *plan, const om_tensor *inputs) {
   OM_TRY(om_plan_schedule(ctx, plan));
   OM_TRY(om_plan_form_regions(ctx, plan));
   OM_TRY(om_plan_compile(ctx, plan));
+  OM_TRY(om_plan_make_ready(ctx, plan));
   OM_TRY(om_plan_place(ctx, plan));
   return om_plan_report(ctx, plan);
 }
@@ -86,6 +87,9 @@ void om_plan_destroy(om_ctx *ctx, om_plan *plan) {
   if (plan->provider_plan) plan->source.provider->plan_end(ctx, plan->provider_plan);
   for (size_t i = 0; plan->steps && i < plan->step_count; ++i) {
     om_bodies_destroy(ctx, plan->steps[i].call.bodies);
+    if (plan->steps[i].ready.destroy) {
+      plan->steps[i].ready.destroy(ctx, plan->steps[i].ready.state);
+    }
   }
   for (size_t i = 0; plan->outputs && i < plan->source.graph->output_count; ++i) {
     om_delete(ctx, plan->outputs[i].copy.data);

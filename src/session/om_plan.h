@@ -3,6 +3,7 @@
  *     infer   concrete shapes for every node; what is known already is computed (om_plan_infer.c)
  *     claim   the provider takes steps or says why not                    (om_plan_partition.c)
  *     order   steps it did not take go as early as they can, regions form (om_plan_schedule.c)
+ *     ready   kernels of fast mode, weights packed                           (om_plan_ready.c)
  *     memory  one block for what the CPU keeps between steps              (om_plan_memory.c)
  *     report  where each node runs, and why                               (om_plan_report.c)
  *
@@ -34,6 +35,7 @@ typedef struct om_plan_source {
   bool takes_decisions; /* a plan ends early where it decides an If */
   om_graph *graph;      /* only constants' places change: om_constants.h */
   om_mode mode;
+  struct om_fast *fast;        /* NULL: exact mode */
   const om_provider *provider; /* NULL: the CPU alone */
   om_provider_session *provider_session;
   const char *const *refusals;  /* per node: why check refused it, or NULL */
@@ -60,6 +62,7 @@ typedef struct om_step { /* beside view.steps[i] */
   uint32_t item;
   uint32_t region;
   const char *reason;
+  om_op_ready ready;                    /* its state is owned */
   size_t scratch_bytes, scratch_offset; /* in the block */
 } om_step;
 
@@ -133,8 +136,12 @@ void om_plan_destroy(om_ctx *ctx, om_plan *plan);
 /* om_bodies.c: frees what om_bodies_create made; NULL is fine. */
 void om_bodies_destroy(om_ctx *ctx, om_op_bodies *bodies);
 
-/* Lets the CPU read the constants of a node: plan->tensors has their aligned places. */
-om_status om_plan_align_constants(om_ctx *ctx, om_plan *plan, const om_node *node);
+/* Lets the CPU read the constants of a node: plan->tensors has their aligned places. Bit i of
+ * `without`: not input i. */
+om_status om_plan_align_constants(om_ctx *ctx,
+                                  om_plan *plan,
+                                  const om_node *node,
+                                  uint32_t without);
 
 bool om_plan_fits(const om_plan *plan, const om_tensor *inputs);
 
@@ -146,6 +153,7 @@ om_status om_plan_check_required(om_ctx *ctx, const om_plan *plan);
 om_status om_plan_schedule(om_ctx *ctx, om_plan *plan);
 om_status om_plan_form_regions(om_ctx *ctx, om_plan *plan);
 om_status om_plan_compile(om_ctx *ctx, om_plan *plan);
+om_status om_plan_make_ready(om_ctx *ctx, om_plan *plan);
 om_status om_plan_place(om_ctx *ctx, om_plan *plan);
 om_status om_plan_report(om_ctx *ctx, om_plan *plan);
 

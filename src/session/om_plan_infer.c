@@ -48,11 +48,15 @@ static void mark_outputs_open(om_plan *plan, const om_node *node) {
   }
 }
 
-om_status om_plan_align_constants(om_ctx *ctx, om_plan *plan, const om_node *node) {
-  OM_TRY(om_constants_align(ctx, plan->source.graph, node));
+om_status om_plan_align_constants(om_ctx *ctx,
+                                  om_plan *plan,
+                                  const om_node *node,
+                                  uint32_t without) {
   for (uint32_t i = 0; i < node->input_count; ++i) {
     om_value_id value = node->inputs[i];
     if (value == OM_NO_VALUE || !plan->source.graph->values[value].constant) continue;
+    if (i < 32 && (without >> i & 1u) != 0) continue;
+    OM_TRY(om_constant_align(ctx, plan->source.graph, value));
     plan->tensors[value].data = plan->source.graph->values[value].constant->data;
   }
   return OM_OK;
@@ -94,7 +98,7 @@ static om_status settle(om_ctx *ctx, om_plan *plan, om_node_id id, om_fold_budge
     return OM_OK;
   }
   if (om_call_is_foldable(call)) {
-    OM_TRY(om_plan_align_constants(ctx, plan, node));
+    OM_TRY(om_plan_align_constants(ctx, plan, node, 0));
     OM_TRY(om_call_fold(ctx, call, &plan->pool, budget, &is_folded));
     if (is_folded) plan->fates[id] = OM_FATE_FOLDED;
   }

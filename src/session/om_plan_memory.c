@@ -53,7 +53,8 @@ static void place_cpu_step(om_plan *plan, layout *l, uint32_t index, const uint3
   for (uint32_t i = 0; i < node->output_count; ++i) {
     if (step->call.outputs[i]) place_value(plan, l, node->outputs[i], step->item, last_read);
   }
-  step->scratch_bytes = om_call_scratch_bytes(&step->call);
+  step->scratch_bytes =
+      step->ready.run ? step->ready.scratch_bytes : om_call_scratch_bytes(&step->call);
   if (step->scratch_bytes == 0) return;
   add_block(l, step->scratch_bytes, step->item, step->item, &step->scratch_offset);
 }
@@ -106,7 +107,8 @@ om_status om_plan_place(om_ctx *ctx, om_plan *plan) {
   OM_TRY(prepare_dynamic(ctx, plan));
   for (size_t s = 0; s < plan->step_count; ++s) {
     if (plan->steps[s].is_accepted) continue;
-    OM_TRY(om_plan_align_constants(ctx, plan, plan->view_steps[s].node));
+    const om_step *step = &plan->steps[s];
+    OM_TRY(om_plan_align_constants(ctx, plan, step->call.node, step->ready.packed_inputs));
   }
 
   OM_GO_NEW(l.blocks, most);

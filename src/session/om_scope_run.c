@@ -71,7 +71,8 @@ om_status om_scope_run_step(om_ctx *ctx, om_plan *plan, om_step *step) {
   } else {
     step->call.scratch = (uint8_t *)scope->block + step->scratch_offset;
   }
-  return om_call_run(ctx, &step->call);
+  return step->ready.run ? om_call_run_ready(ctx, &step->call, &step->ready)
+                         : om_call_run(ctx, &step->call);
 }
 
 /* ---- Regions ---- */

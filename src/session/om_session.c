@@ -65,6 +65,7 @@ static void destroy(om_ctx *ctx, om_session *session) {
   if (!session) return;
   om_session_delete_run(ctx, session->spare_run);
   om_scope_deinit(ctx, &session->scope);
+  om_fast_destroy(ctx, session->fast);
   if (session->provider_session) session->provider->close(ctx, session->provider_session);
   om_delete(ctx, session->listed);
   om_delete(ctx, session->strings);
@@ -92,6 +93,7 @@ static om_status fill(om_ctx *ctx,
   om_status st = OM_OK;
   om_plan *plan = NULL;
   OM_GO(om_mutex_create(ctx, &session->mutex));
+  if (options->mode == OM_MODE_FAST) OM_GO(om_fast_create(ctx, &session->fast));
   OM_GO(om_session_prepare_graph(ctx, session, graph, options));
   OM_GO(om_session_open_provider(ctx, session, options));
   OM_GO(om_scope_complete(ctx, &session->scope));

@@ -7,6 +7,7 @@
 #define OM_SESSION_H
 
 #include "base/om_thread.h"
+#include "cpu/fast/om_fast.h"
 #include "session/om_scope.h"
 
 typedef struct om_turn { /* a run, from what its caller gave to its results */
@@ -39,6 +40,7 @@ struct om_session { /* shared: every entry takes the lock */
   om_error spare_error; /* filled where the caller gave none */
 
   om_mode mode;
+  om_fast *fast; /* owned; NULL: exact mode */
   bool require_gpu;
   uint64_t left_out;                     /* rewrites: see om_rewriter */
   const om_provider *provider;           /* NULL: the CPU alone */

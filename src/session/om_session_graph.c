@@ -199,6 +199,7 @@ om_status om_scope_prepare(om_ctx *ctx, om_scope *scope) {
                                    .takes_decisions = true,
                                    .graph = graph,
                                    .mode = session->mode,
+                                   .fast = session->fast,
                                    .notes = scope->rewriter.notes,
                                    .note_count = scope->rewriter.note_count,
                                    .require_gpu = session->require_gpu};

@@ -1,0 +1,39 @@
+/* Steps of the CPU made ready in fast mode: kernels chosen, weights packed. */
+#include "session/om_plan.h"
+
+/* Which inputs are constants of the graph, which outlives the plan. */
+static uint32_t kept_inputs(const om_plan *plan, const om_node *node) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < node->input_count && i < 32; ++i) {
+    om_value_id value = node->inputs[i];
+    if (value != OM_NO_VALUE && plan->source.graph->values[value].constant) kept |= 1u << i;
+  }
+  return kept;
+}
+
+/* The file's pages need not stay for weights that were packed. */
+static void tell_packed(const om_plan *plan, const om_step *step, uint32_t kept) {
+  const om_node *node = step->call.node;
+  for (uint32_t i = 0; i < node->input_count && i < 32; ++i) {
+    if (!(step->ready.packed_inputs & kept & 1u << i)) continue;
+    om_graph_constant_copied(plan->source.graph,
+                             plan->source.graph->values[node->inputs[i]].constant);
+  }
+}
+
+om_status om_plan_make_ready(om_ctx *ctx, om_plan *plan) {
+  if (!plan->source.fast) return OM_OK;
+  for (size_t s = 0; s < plan->step_count; ++s) {
+    om_step *step = &plan->steps[s];
+    const om_node *node = step->call.node;
+    if (step->is_accepted || step->is_dynamic || !node->op->make_ready) continue;
+    const uint32_t kept = kept_inputs(plan, node);
+    om_status st = node->op->make_ready(ctx, &step->call, kept, plan->source.fast, &step->ready);
+    if (st != OM_OK) {
+      om_error_prefix(ctx, "Node '%s' (%s)", node->name, node->type);
+      return st;
+    }
+    tell_packed(plan, step, kept);
+  }
+  return OM_OK;
+}
