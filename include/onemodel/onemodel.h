@@ -197,6 +197,8 @@ typedef struct om_model_options {
   size_t struct_bytes;
   const om_allocator *allocator; /* NULL: the C library's; outlives the model */
   om_log log;
+  uint64_t max_bytes; /* the most memory that the model may hold at once; 0: no limit. What lies in
+                         its files is not counted. More is OM_E_OUT_OF_MEMORY. */
 } om_model_options;
 
 #define OM_MODEL_OPTIONS_INIT {.struct_bytes = sizeof(om_model_options)}
@@ -299,6 +301,9 @@ typedef struct om_session_options {
   size_t extra_output_count;
   const om_allocator *allocator; /* NULL: the C library's; outlives the session */
   om_log log;
+  uint64_t max_bytes; /* the most host memory that the session may hold at once, whatever the model
+                         asks for; 0: no limit. More is OM_E_OUT_OF_MEMORY, before anything is
+                         allocated. */
 } om_session_options;
 
 #define OM_SESSION_OPTIONS_INIT {.struct_bytes = sizeof(om_session_options)}
@@ -456,11 +461,14 @@ OM_API om_session_statistics om_session_get_statistics(const om_session *session
 typedef struct om_operator_info { /* static */
   const char *domain;
   const char *type;
-  int32_t first_opset; /* of the oldest entry */
+  int32_t first_opset; /* what is said holds for opsets first..last */
+  int32_t last_opset;  /* 0: up to the newest */
+  uint32_t dtypes;     /* of its first input: bit n is om_dtype n; 0: it has none */
   bool is_composed;    /* others take its place when a session is made, and run where they can */
 } om_operator_info;
 
-/* The operators this build knows on the CPU, sorted by domain and type: NULL past the last. */
+/* The operators this build knows on the CPU, sorted by domain, type and opset: NULL past the last.
+ */
 OM_API const om_operator_info *om_operator_get(size_t index);
 
 #ifdef __cplusplus

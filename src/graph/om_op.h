@@ -24,6 +24,9 @@ typedef uint32_t om_dtype_set; /* bit n: om_dtype n */
   (OM_DT(OM_DTYPE_U8) | OM_DT(OM_DTYPE_U16) | OM_DT(OM_DTYPE_U32) | OM_DT(OM_DTYPE_U64))
 #define OM_DT_INT    (OM_DT_SIGNED | OM_DT_UNSIGNED)
 #define OM_DT_NUMBER (OM_DT_FLOAT | OM_DT_INT)
+#define OM_DT_FLOAT8                                                                \
+  (OM_DT(OM_DTYPE_F8E4M3FN) | OM_DT(OM_DTYPE_F8E4M3FNUZ) | OM_DT(OM_DTYPE_F8E5M2) | \
+   OM_DT(OM_DTYPE_F8E5M2FNUZ))
 #define OM_DT_ALL    (((om_dtype_set)1 << OM_DTYPE_COUNT) - 2) /* tensors */
 #define OM_DT_NESTED (OM_DT(OM_DTYPE_SEQUENCE) | OM_DT(OM_DTYPE_OPTIONAL) | OM_DT(OM_DTYPE_MAP))
 
@@ -74,15 +77,15 @@ typedef struct om_op {
       const char *domain;
       const char *type;
       int32_t first_opset; /* the entry holds for opsets first..last */
+      int32_t last_opset;  /* 0: up to the newest */
+      om_dtype_set dtypes; /* of input 0 (for the operators without inputs: 0); float64 is among
+                              them wherever float32 is, ONNX or not: om_graph_to_float64 */
       bool is_composed;    /* it stands for others (rewrite/om_compose.h): infer and run are NULL */
     };
     om_operator_info info; /* the same, as the public header lends them */
   };
-  int32_t last_opset;             /* 0: up to the newest */
   uint8_t min_inputs, max_inputs; /* UINT8_MAX: any number */
   uint8_t min_outputs, max_outputs;
-  om_dtype_set dtypes; /* of input 0 (for the operators without inputs: 0); float64 is among them
-                          wherever float32 is, ONNX or not: om_graph_to_float64 */
   uint32_t float32_inputs; /* bit i: input i is never float64: a Resize's scales, the boxes of
                               NonMaxSuppression */
   size_t params_bytes;

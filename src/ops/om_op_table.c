@@ -108,27 +108,28 @@ om_status om_graph_resolve_ops(om_ctx *ctx, om_graph *graph) {
   return OM_OK;
 }
 
-/* Negative, 0 or positive: by domain, then by type. */
+/* Negative, 0 or positive: by domain, by type, by opset. */
 static int compare_ops(const om_op *a, const om_op *b) {
   int by_domain = strcmp(a->domain, b->domain);
-  return by_domain != 0 ? by_domain : strcmp(a->type, b->type);
+  if (by_domain != 0) return by_domain;
+  int by_type = strcmp(a->type, b->type);
+  return by_type != 0 ? by_type : a->first_opset - b->first_opset;
 }
 
-/* The oldest entry of the type that follows `previous` (NULL: of the first type). */
-static const om_op *next_type(const om_op *previous) {
+/* The entry that follows `previous` (NULL: the first). */
+static const om_op *next_op(const om_op *previous) {
   const om_op *best = NULL;
   for (size_t f = 0; families[f]; ++f) {
     for (const om_op *op = families[f]; op->type; ++op) {
       if (previous && compare_ops(op, previous) <= 0) continue;
-      int order = best ? compare_ops(op, best) : -1;
-      if (order < 0 || (order == 0 && op->first_opset < best->first_opset)) best = op;
+      if (!best || compare_ops(op, best) < 0) best = op;
     }
   }
   return best;
 }
 
 const om_operator_info *om_operator_get(size_t index) {
-  const om_op *op = next_type(NULL);
-  for (size_t i = 0; i < index && op; ++i) op = next_type(op);
+  const om_op *op = next_op(NULL);
+  for (size_t i = 0; i < index && op; ++i) op = next_op(op);
   return op ? &op->info : NULL;
 }

@@ -10,10 +10,7 @@
 #include "cpu/exact/om_quantize.h"
 #include "ops/om_rule.h"
 
-#define OM_DT_BYTE_INT (OM_DT(OM_DTYPE_U8) | OM_DT(OM_DTYPE_I8))
-#define OM_DT_FLOAT8                                                                \
-  (OM_DT(OM_DTYPE_F8E4M3FN) | OM_DT(OM_DTYPE_F8E4M3FNUZ) | OM_DT(OM_DTYPE_F8E5M2) | \
-   OM_DT(OM_DTYPE_F8E5M2FNUZ))
+#define OM_DT_BYTE_INT     (OM_DT(OM_DTYPE_U8) | OM_DT(OM_DTYPE_I8))
 #define OM_DT_NARROW_FLOAT (OM_DT(OM_DTYPE_F32) | OM_DT(OM_DTYPE_F16) | OM_DT(OM_DTYPE_BF16))
 
 /* OM_E_INVALID_MODEL where input `index` is there and of another type. */

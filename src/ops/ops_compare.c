@@ -1,6 +1,7 @@
 /* Comparisons, logic, bits and selection. An entry's kernel is found from its type's text in the
  * table below; run is one for all. */
 #include "cpu/exact/om_compare.h"
+#include "cpu/exact/om_real.h"
 #include "ops/op_elementwise.h"
 #include "ops/op_types.h"
 
@@ -94,8 +95,21 @@ static om_status resolve_is_inf(om_ctx *ctx, const om_node *node, void *params) 
   return OM_OK;
 }
 
+/* 8-bit floats, one by one: what counts is NaN (p NULL), or the infinities that p asks for. */
+static bool run_small(const om_op_call *call, const om_is_inf_params *p) {
+  const om_tensor *x = call->inputs[0];
+  if (!(OM_DT(x->dtype) & OM_DT_FLOAT8)) return false;
+  for (size_t i = 0; i < om_tensor_elems(x); ++i) {
+    const double value = om_real_load(x, i);
+    const bool is_inf = p && isinf(value) && (value > 0.0 ? p->positive : p->negative);
+    ((uint8_t *)call->outputs[0]->data)[i] = p ? is_inf : value != value;
+  }
+  return true;
+}
+
 static om_status run_is_inf(om_ctx *ctx, const om_op_call *call) {
   const om_is_inf_params *p = call->params;
+  if (run_small(call, p)) return OM_OK;
   bool counts[2] = {p->positive, p->negative};
   om_elementwise_job job = {.fn = om_is_inf_kernel(call->inputs[0]->dtype),
                             .arg = counts,
@@ -107,6 +121,7 @@ static om_status run_is_inf(om_ctx *ctx, const om_op_call *call) {
 }
 
 static om_status run_is_nan(om_ctx *ctx, const om_op_call *call) {
+  if (run_small(call, NULL)) return OM_OK;
   om_elementwise_job job = {.fn = om_is_nan_kernel(call->inputs[0]->dtype),
                             .operands = {call->inputs[0]},
                             .operand_count = 1,
@@ -190,7 +205,7 @@ const om_op om_ops_compare[] = {
      .max_inputs = 1,
      .min_outputs = 1,
      .max_outputs = 1,
-     .dtypes = OM_DT_FLOAT,
+     .dtypes = OM_DT_FLOAT | OM_DT_FLOAT8,
      .infer = infer_bool,
      .run = run_is_nan},
     {.domain = "",
@@ -200,7 +215,7 @@ const om_op om_ops_compare[] = {
      .max_inputs = 1,
      .min_outputs = 1,
      .max_outputs = 1,
-     .dtypes = OM_DT_FLOAT,
+     .dtypes = OM_DT_FLOAT | OM_DT_FLOAT8,
      .params_bytes = sizeof(om_is_inf_params),
      .resolve = resolve_is_inf,
      .infer = infer_bool,

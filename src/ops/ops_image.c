@@ -487,7 +487,7 @@ const om_op om_ops_image[] = {
      .type = "CenterCropPad",
      .first_opset = 18,
      OM_RULE_COUNTS(2, 2, 1, 1),
-     .dtypes = OM_DT_ALL & ~OM_DT(OM_DTYPE_STRING),
+     .dtypes = OM_DT_ALL,
      .params_bytes = sizeof(om_crop_params),
      .resolve = resolve_crop,
      .infer = infer_crop,

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "ops/op_layout.h"
+#include "ops/op_nibbles.h"
 
 /* ---- Transpose ---- */
 
@@ -23,7 +24,6 @@ static om_status transpose_infer(om_ctx *ctx, const om_op_call *call) {
   const om_tensor *x = call->inputs[0];
   int64_t dims[OM_MAX_RANK] = {0};
   uint32_t seen = 0;
-  OM_TRY(om_rule_check_bytes(ctx, x));
   if (p->perm.is_given && p->perm.count != x->rank) {
     return OM_FAIL(ctx,
                    OM_E_INVALID_MODEL,
@@ -66,10 +66,24 @@ static void run_copy(om_ctx *ctx, const om_strided *copy, const om_tensor *from,
   if (to) om_strided_copy(ctx, copy, om_rule_elem_bytes(from->dtype), from->data, to->data);
 }
 
+static size_t transpose_scratch(const om_op_call *call) {
+  const om_tensor *x = call->inputs[0];
+  return om_is_nibble(x->dtype) ? 2 * om_tensor_elems(x) : 0;
+}
+
 static om_status transpose_run(om_ctx *ctx, const om_op_call *call) {
+  const om_tensor *x = call->inputs[0];
+  om_tensor *y = om_rule_output(call, 0);
   om_strided copy;
   om_layout_transpose(call, &copy);
-  run_copy(ctx, &copy, call->inputs[0], om_rule_output(call, 0));
+  if (!om_is_nibble(x->dtype) || !y) {
+    run_copy(ctx, &copy, x, y);
+    return OM_OK;
+  }
+  uint8_t *moved = (uint8_t *)call->scratch + om_tensor_elems(x);
+  const om_tensor wide = om_nibbles_unpack(x, call->scratch);
+  om_strided_copy(ctx, &copy, 1, wide.data, moved);
+  om_nibbles_pack(moved, y);
   return OM_OK;
 }
 
@@ -448,9 +462,16 @@ static om_status reverse_run(om_ctx *ctx, const om_op_call *call) {
   .run = function##_run
 
 const om_op om_ops_layout[] = {
-    {OM_LAYOUT_OP("Transpose", 1, 0, om_transpose_params, transpose),
+    {.domain = "",
+     .type = "Transpose",
+     .first_opset = 1,
      OM_RULE_COUNTS(1, 1, 1, 1),
-     .resolve = transpose_resolve},
+     .dtypes = OM_DT_ALL,
+     .params_bytes = sizeof(om_transpose_params),
+     .resolve = transpose_resolve,
+     .infer = transpose_infer,
+     .scratch_bytes = transpose_scratch,
+     .run = transpose_run},
     {OM_LAYOUT_OP("Concat", 1, 0, om_concat_params, concat),
      OM_RULE_COUNTS(1, UINT8_MAX, 1, 1),
      .resolve = concat_resolve},

@@ -34,6 +34,7 @@ om_lrn om_lrn_fit(const om_lrn_params *params, const om_tensor *x) {
       .before = (size_t)((params->size - 1) / 2),
       .behind = (size_t)(params->size / 2),
       .factor = params->alpha / (float)params->size,
+      .factor_f64 = (double)params->alpha / (double)params->size,
       .beta = params->beta,
       .bias = params->bias,
   };
@@ -50,6 +51,10 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
   float *scratch = call->scratch;
   if (om_tensor_elems(x) == 0) return OM_OK;
   const om_lrn job = om_lrn_fit(call->params, x);
+  if (x->dtype == OM_DTYPE_F64) {
+    om_lrn_run_f64(ctx, &job, x->data, y->data);
+    return OM_OK;
+  }
   if (!om_widen_needed(x->dtype)) {
     om_lrn_run(ctx, &job, x->data, y->data);
     return OM_OK;
@@ -65,7 +70,7 @@ const om_op om_ops_lrn[] = {
      .type = "LRN",
      .first_opset = 1,
      OM_RULE_COUNTS(1, 1, 1, 1),
-     .dtypes = OM_DT(OM_DTYPE_F32) | OM_DT(OM_DTYPE_F16) | OM_DT(OM_DTYPE_BF16),
+     .dtypes = OM_DT_FLOAT,
      .params_bytes = sizeof(om_lrn_params),
      .resolve = resolve,
      .infer = infer,

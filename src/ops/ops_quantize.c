@@ -5,7 +5,7 @@
  */
 #include <inttypes.h>
 
-#include "cpu/exact/om_cast.h"
+#include "cpu/exact/om_real.h"
 #include "ops/op_quantize.h"
 
 typedef struct om_quantize_params {
@@ -184,22 +184,33 @@ static om_status dequantize_run(om_ctx *ctx, const om_op_call *call) {
 static om_status dynamic_infer(om_ctx *ctx, const om_op_call *call) {
   const om_tensor *x = call->inputs[0];
   OM_TRY(om_rule_set(ctx, call, 0, OM_DTYPE_U8, x->rank, x->dims));
-  OM_TRY(om_rule_set(ctx, call, 1, OM_DTYPE_F32, 0, NULL));
+  OM_TRY(om_rule_set(ctx, call, 1, x->dtype, 0, NULL));
   return om_rule_set(ctx, call, 2, OM_DTYPE_U8, 0, NULL);
 }
 
-static om_status dynamic_run(om_ctx *ctx, const om_op_call *call) {
+/* float64 is rounded to float32 first: a graph in float64 quantizes as the graph itself does. */
+static size_t dynamic_scratch(const om_op_call *call) {
   const om_tensor *x = call->inputs[0];
+  return x->dtype == OM_DTYPE_F64 ? om_tensor_elems(x) * sizeof(float) : 0;
+}
+
+static om_status dynamic_run(om_ctx *ctx, const om_op_call *call) {
+  om_tensor x = *call->inputs[0];
   float scale = 1.0f;
   float zero = 0.0f;
-  om_quantize_range(x->data, om_tensor_elems(x), &scale, &zero);
-  const om_quantize_job job = {.in = x,
+  if (x.dtype == OM_DTYPE_F64) {
+    x.dtype = OM_DTYPE_F32;
+    x.data = call->scratch;
+    om_cast_run(ctx, call->inputs[0], &x, true);
+  }
+  om_quantize_range(x.data, om_tensor_elems(&x), &scale, &zero);
+  const om_quantize_job job = {.in = &x,
                                .out = call->outputs[0],
                                .place = {.extent = 1, .inner_extent = 1, .block = 1},
                                .scales = &scale,
                                .zeros = &zero};
   if (call->outputs[0]) om_quantize_run(ctx, &job);
-  if (call->outputs[1]) *(float *)call->outputs[1]->data = scale;
+  if (call->outputs[1]) om_real_store(call->outputs[1], 0, (double)scale);
   if (call->outputs[2]) {
     om_cast_elems(OM_DTYPE_F32, &zero, OM_DTYPE_U8, call->outputs[2]->data, 1, true);
   }
@@ -232,8 +243,9 @@ const om_op om_ops_quantize[] = {
      .type = "DynamicQuantizeLinear",
      .first_opset = 11,
      OM_RULE_COUNTS(1, 1, 3, 3),
-     .dtypes = OM_DT(OM_DTYPE_F32),
+     .dtypes = OM_DT(OM_DTYPE_F32) | OM_DT(OM_DTYPE_F64),
      .infer = dynamic_infer,
+     .scratch_bytes = dynamic_scratch,
      .run = dynamic_run},
     {.type = NULL},
 };

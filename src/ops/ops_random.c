@@ -211,7 +211,7 @@ static om_status infer_dropout(om_ctx *ctx, const om_op_call *call) {
   om_dtype mask = call->node->opset < 10 ? x->dtype : OM_DTYPE_BOOL;
   for (uint32_t i = 1; i < call->input_count; ++i) {
     const om_tensor *t = call->inputs[i];
-    const om_dtype_set allowed = i == 1 ? OM_DT_FLOAT : OM_DT(OM_DTYPE_BOOL);
+    const om_dtype_set allowed = i == 1 ? OM_DT_FLOAT | OM_DT_FLOAT8 : OM_DT(OM_DTYPE_BOOL);
     if (!t || (om_tensor_elems(t) == 1 && OM_DT(t->dtype) & allowed)) continue;
     return OM_FAIL(ctx,
                    OM_E_INVALID_INPUT,
@@ -275,7 +275,7 @@ static om_status run_dropout(om_ctx *ctx, const om_op_call *call) {
    .first_opset = first,                           \
    .last_opset = last,                             \
    OM_RULE_COUNTS(1, most_inputs, 1, 2),           \
-   .dtypes = OM_DT_FLOAT,                          \
+   .dtypes = OM_DT_FLOAT | OM_DT_FLOAT8,           \
    .params_bytes = sizeof(om_dropout_params),      \
    .resolve = resolve_dropout,                     \
    .infer = infer_dropout,                         \

@@ -109,6 +109,7 @@ static om_status one_hot_run(om_ctx *ctx, const om_op_call *call) {
 /* ---- NonZero ---- */
 
 static bool is_nonzero(const om_tensor *x, size_t index) {
+  if (x->dtype == OM_DTYPE_STRING) return ((const om_string *)x->data)[index].bytes > 0;
   switch (om_rule_elem_bytes(x->dtype)) {
     case 1:
       return ((const uint8_t *)x->data)[index] != 0;
@@ -469,7 +470,7 @@ const om_op om_ops_select[] = {
      .type = "NonZero",
      .first_opset = 9,
      OM_RULE_COUNTS(1, 1, 1, 1),
-     .dtypes = OM_DT_NUMBER | OM_DT(OM_DTYPE_BOOL),
+     .dtypes = OM_DT_NUMBER | OM_DT(OM_DTYPE_BOOL) | OM_DT(OM_DTYPE_STRING),
      .is_sized_by_data = true,
      .infer = nonzero_infer,
      .run = nonzero_run},

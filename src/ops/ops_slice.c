@@ -7,6 +7,7 @@
 
 #include "base/om_float16.h"
 #include "base/om_thread.h"
+#include "ops/op_nibbles.h"
 #include "ops/op_slice.h"
 
 static om_status run_copy(om_ctx *ctx, const om_op_call *call, const om_strided *copy) {
@@ -350,7 +351,6 @@ static om_status pad_infer(om_ctx *ctx, const om_op_call *call) {
   const om_tensor *axes = om_rule_input(call, 3);
   int64_t dims[OM_MAX_RANK] = {0};
   om_pads read;
-  OM_TRY(om_rule_check_bytes(ctx, x));
   if (value && (value->dtype != x->dtype || om_tensor_elems(value) != 1)) {
     return OM_FAIL(ctx, OM_E_INVALID_MODEL, "The value is no single %s.", om_dtype_name(x->dtype));
   }
@@ -426,7 +426,7 @@ static void pad_attr_value(om_dtype dtype, float value, uint8_t *out_elem) {
   if (dtype == OM_DTYPE_F16 || dtype == OM_DTYPE_BF16) memcpy(out_elem, &half, sizeof half);
 }
 
-static om_status pad_run(om_ctx *ctx, const om_op_call *call) {
+static om_status pad_bytes(om_ctx *ctx, const om_op_call *call) {
   const om_pad_params *p = call->params;
   const om_tensor *x = call->inputs[0];
   const om_tensor *value = om_rule_input(call, 2);
@@ -449,6 +449,37 @@ static om_status pad_run(om_ctx *ctx, const om_op_call *call) {
   om_strided copy;
   om_pad_copy(call, &copy);
   return run_copy(ctx, call, &copy);
+}
+
+static size_t pad_scratch(const om_op_call *call) {
+  const om_tensor *y = call->outputs[0];
+  if (!om_is_nibble(call->inputs[0]->dtype) || !y) return 0;
+  return om_tensor_elems(call->inputs[0]) + om_tensor_elems(y) + 1;
+}
+
+/* Elements of 4 bits are padded as bytes. */
+static om_status pad_run(om_ctx *ctx, const om_op_call *call) {
+  const om_tensor *x = call->inputs[0];
+  if (!om_is_nibble(x->dtype)) return pad_bytes(ctx, call);
+  uint8_t *scratch = call->scratch;
+  const om_tensor *inputs[4] = {NULL};
+  om_tensor wide = om_nibbles_unpack(x, scratch);
+  om_tensor value, y = *call->outputs[0];
+  om_tensor *outputs[1] = {&y};
+  om_op_call bytes = *call;
+  for (uint32_t i = 0; i < call->input_count && i < 4; ++i) inputs[i] = call->inputs[i];
+  inputs[0] = &wide;
+  if (inputs[2]) {
+    value = om_nibbles_unpack(inputs[2], scratch + om_tensor_elems(x));
+    inputs[2] = &value;
+  }
+  y.dtype = OM_DTYPE_U8;
+  y.data = scratch + om_tensor_elems(x) + 1;
+  bytes.inputs = inputs;
+  bytes.outputs = outputs;
+  OM_TRY(pad_bytes(ctx, &bytes));
+  om_nibbles_pack(y.data, call->outputs[0]);
+  return OM_OK;
 }
 
 const om_op om_ops_slice[] = {
@@ -497,10 +528,11 @@ const om_op om_ops_slice[] = {
      .type = "Pad",
      .first_opset = 11,
      OM_RULE_COUNTS(2, 4, 1, 1),
-     .dtypes = OM_DT_BYTES,
+     .dtypes = OM_DT_ALL,
      .params_bytes = sizeof(om_pad_params),
      .resolve = pad_resolve,
      .infer = pad_infer,
+     .scratch_bytes = pad_scratch,
      .run = pad_run},
     {.type = NULL},
 };

@@ -21,6 +21,16 @@ static void transpose_reference(const om_node *node,
 }
 
 static const om_op_case transpose_cases[] = {
+    {.name = "int4",
+     .inputs = {"i8 3x3 = -8 -7 1 2 3 4 5 6 7"},
+     .graph = "t = Cast(x0) to=22; u = Transpose(t) perm=1,0; y0 = Cast(u) to=3",
+     .expected = {"-8 2 5 -7 3 6 1 4 7"},
+     .declined = ""},
+    {.name = "uint4",
+     .inputs = {"u8 2x1x4 = 0 1 2 3 15 14 13 12"},
+     .graph = "t = Cast(x0) to=21; u = Transpose(t); y0 = Cast(u) to=2",
+     .expected = {"0 15 1 14 2 13 3 12"},
+     .declined = ""},
     {.name = "matrix", .inputs = {"f32 5x7"}, .shapes = {"7x5"}},
     {.name = "list", .inputs = {"f32 9"}},
     {.name = "scalar", .inputs = {"f32 scalar"}},

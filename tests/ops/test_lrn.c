@@ -41,6 +41,7 @@ static const om_op_case cases[] = {
      .inputs = {"bf16 2x5x4x3"},
      .attrs = "size=3 alpha=0.5f",
      .declined = "bfloat16"},
+    {.name = "f64", .inputs = {"f64 2x9x5"}, .attrs = "size=3 alpha=0.5f", .declined = "float64"},
     {.name = "empty", .inputs = {"f32 2x5x0"}, .attrs = "size=3", .declined = "empty"},
     {.name = "no_channels", .inputs = {"f32 9"}, .attrs = "size=3", .error = "at least 2"},
     {.name = "no_size", .inputs = {"f32 2x3"}, .error = "size is 0"},

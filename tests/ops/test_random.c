@@ -148,6 +148,11 @@ static const om_op_case multinomial_cases[] = {
 };
 
 static const om_op_case dropout_cases[] = {
+    {.name = "f8",
+     .inputs = {"f32 3 = 1 -2 0.5"},
+     .graph = "t = Cast(x0) to=17; u = Dropout(t); y0 = Cast(u) to=1",
+     .expected = {"1 -2 0.5"},
+     .declined = ""},
     {.name = "training",
      .inputs = {"f32 20x30", "f32 scalar = 0.3", "b8 scalar = 1"},
      .attrs = "seed=7",

@@ -42,6 +42,10 @@ static const om_op_case one_hot_cases[] = {
 };
 
 static const om_op_case nonzero_cases[] = {
+    {.name = "strings", /* the pad is of empty ones */
+     .inputs = {"str 1 = a", "i64 1 = 4"},
+     .graph = "t = CenterCropPad(x0, x1); y0 = NonZero(t)",
+     .expected = {"1"}},
     {.name = "matrix", .inputs = {"f32 2x3 = 1 0 -2 0 -0.0 nan"}, .expected = {"0 0 1 0 2 2"}},
     {.name = "bools", .inputs = {"b8 4 = 0 1 1 0"}, .expected = {"1 2"}},
     {.name = "half", .inputs = {"f16 3 = 0 -0.0 1"}, .expected = {"2"}},

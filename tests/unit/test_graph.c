@@ -308,12 +308,15 @@ static void the_list_of_operators_is_sorted(void **state) {
   for (;; ++count) {
     const om_operator_info *info = om_operator_get(count);
     if (!info) break;
-    int by_domain = strcmp(previous->domain, info->domain);
-    assert_true(by_domain < 0 || (by_domain == 0 && strcmp(previous->type, info->type) < 0));
-    assert_non_null(om_op_find(info->domain, info->type, info->first_opset, NULL));
-    if (info->first_opset > 1) {
+    int order = strcmp(previous->domain, info->domain);
+    if (order == 0) order = strcmp(previous->type, info->type);
+    if (order == 0) { /* versions do not overlap */
+      assert_true(previous->last_opset > 0 && previous->last_opset < info->first_opset);
+    } else if (info->first_opset > 1) {
       assert_null(om_op_find(info->domain, info->type, info->first_opset - 1, NULL));
     }
+    assert_true(order <= 0);
+    assert_ptr_equal(&om_op_find(info->domain, info->type, info->first_opset, NULL)->info, info);
     previous = info;
   }
   assert_true(count > 10);
