@@ -4,6 +4,9 @@ file(GLOB_RECURSE core_sources CONFIGURE_DEPENDS
   ${CMAKE_SOURCE_DIR}/src/onnx/*.c ${CMAKE_SOURCE_DIR}/src/cpu/*.c
   ${CMAKE_SOURCE_DIR}/src/ops/*.c ${CMAKE_SOURCE_DIR}/src/rewrite/*.c
   ${CMAKE_SOURCE_DIR}/src/session/*.c)
+foreach(family ${OM_LEAVE_OUT})
+  list(REMOVE_ITEM core_sources ${CMAKE_SOURCE_DIR}/src/ops/ops_${family}.c)
+endforeach()
 set(definitions "")
 file(GLOB dnn_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cpu/fast/om_fast_dnn*.c)
 if(OM_ONEDNN)

@@ -6,6 +6,7 @@
  *
  * The counts of om_memory_use include those 64 bytes.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/om_base.h"
@@ -37,15 +38,21 @@ om_allocator om_default_allocator(void) {
   return (om_allocator){.alloc = default_alloc, .free = default_free, .user = NULL};
 }
 
-static void count_alloc(om_memory_use *use, size_t bytes) {
-  if (!use) return;
-  __atomic_fetch_add(&use->allocations, 1, __ATOMIC_RELAXED);
+/* False, and nothing is counted, where that would be more than the limit. */
+static bool count_alloc(om_memory_use *use, size_t bytes) {
+  if (!use) return true;
   uint64_t live = __atomic_add_fetch(&use->live_bytes, bytes, __ATOMIC_RELAXED);
+  if (use->limit_bytes > 0 && (live > use->limit_bytes || live < bytes)) {
+    __atomic_fetch_sub(&use->live_bytes, bytes, __ATOMIC_RELAXED);
+    return false;
+  }
+  __atomic_fetch_add(&use->allocations, 1, __ATOMIC_RELAXED);
   uint64_t peak = __atomic_load_n(&use->peak_bytes, __ATOMIC_RELAXED);
   while (live > peak &&
          !__atomic_compare_exchange_n(
              &use->peak_bytes, &peak, live, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
   }
+  return true;
 }
 
 static void count_free(om_memory_use *use, size_t bytes) {
@@ -59,12 +66,20 @@ void *om_new_bytes(om_ctx *ctx, size_t count, size_t elem_bytes) {
     OM_FAIL(ctx, OM_E_OUT_OF_MEMORY, "%zu elements of %zu bytes are too many.", count, elem_bytes);
     return NULL;
   }
+  if (!count_alloc(ctx->use, total)) {
+    OM_FAIL(ctx,
+            OM_E_OUT_OF_MEMORY,
+            "%zu bytes more would be above the limit of %" PRIu64 " bytes (max_bytes).",
+            total,
+            ctx->use->limit_bytes);
+    return NULL;
+  }
   unsigned char *block = ctx->allocator.alloc(ctx->allocator.user, total);
   if (!block) {
+    count_free(ctx->use, total);
     OM_FAIL(ctx, OM_E_OUT_OF_MEMORY, "There is no memory for %zu bytes.", total);
     return NULL;
   }
-  count_alloc(ctx->use, total);
   memset(block, 0, total);
   memcpy(block, &total, sizeof total);
   return block + HEADER_BYTES;

@@ -27,6 +27,7 @@ typedef struct om_memory_use {
   uint64_t allocations; /* made so far */
   uint64_t live_bytes;
   uint64_t peak_bytes;
+  uint64_t limit_bytes; /* of live_bytes; 0: none. Set before anything is counted. */
 } om_memory_use;
 
 typedef struct om_ctx {

@@ -14,7 +14,8 @@ enum { NEWEST_IR_VERSION = 13, TEXT_BYTES = 200 };
 
 struct om_model {
   om_allocator allocator;
-  om_memory_use *use; /* borrowed; NULL for models that were loaded */
+  om_memory_use *use;    /* borrowed, or own_use */
+  om_memory_use own_use; /* of models that were loaded; the model's own struct is not counted */
   om_log log;
   om_graph graph; /* owned, with all that info and nodes point to */
   om_model_info info;
@@ -28,6 +29,7 @@ static void destroy(om_ctx *ctx, om_model *model) {
   om_graph_deinit(ctx, &model->graph);
   om_external_deinit(ctx, &model->external);
   om_file_map_close(ctx, &model->file);
+  if (ctx->use == &model->own_use) ctx->use = NULL; /* it goes with the model */
   om_delete(ctx, model);
 }
 
@@ -292,6 +294,8 @@ static om_status load(om_ctx *ctx,
   if (options) OM_GO(om_ctx_use_allocator(ctx, options->allocator));
   if (options) ctx->log = options->log;
   OM_GO(create(ctx, &model));
+  if (options) model->own_use.limit_bytes = options->max_bytes;
+  ctx->use = model->use = &model->own_use;
   OM_GO(read_source(ctx, model, from));
   *out_model = model;
   model = NULL;

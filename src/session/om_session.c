@@ -124,6 +124,7 @@ static om_status create(om_ctx *ctx,
   session->allocator = ctx->allocator;
   session->log = ctx->log;
   session->thread_count = ctx->thread_count;
+  session->use.limit_bytes = options.max_bytes;
   ctx->use = &session->use;
   OM_GO(fill(ctx, session, om_model_get_graph(model), &options));
 
