@@ -340,7 +340,7 @@ static uint32_t flags_of(const om_attention *a, const matrix_kernel *matrix) {
   return (uint32_t)a->q_scale.kind << OM_ATTENTION_Q_SCALE_AT |
          (uint32_t)a->k_scale.kind << OM_ATTENTION_K_SCALE_AT |
          (uint32_t)a->scale.kind << OM_ATTENTION_SCALE_AT |
-         (a->has_mask ? OM_ATTENTION_HAS_MASK : 0u) |
+         (a->has_mask ? OM_ATTENTION_HAS_MASK : 0u) | (a->selects ? OM_ATTENTION_SELECTS : 0u) |
          (a->zeroes_nan ? OM_ATTENTION_ZEROES_NAN : 0u) | (has_tail ? OM_ATTENTION_HAS_TAIL : 0u) |
          (is_narrow ? OM_ATTENTION_IS_NARROW : 0u);
 }

@@ -21,13 +21,18 @@ typedef struct om_attention_perm {
   uint32_t axes[OM_MAX_RANK];
 } om_attention_perm;
 
+/* What of an operand's last axis is read, before its permutation. */
+typedef struct om_attention_columns {
+  int64_t first, width; /* width 0: all of them */
+  int64_t heads;        /* above 0: they are heads times a size; the heads become an axis */
+} om_attention_columns;
+
 typedef struct om_attention_params {
-  om_attention_perm perms[3]; /* of Q, K and V, before they are multiplied */
-  om_attention_perm y_perm;   /* of the result */
-  int64_t heads;              /* above 0: the last axis of Q, K and V is `parts` times heads times
-                                 a size; the heads become an axis of their own */
-  int64_t parts;              /* 3: Q, K and V are the first, second and third of them; 1 */
-  bool divides[3];            /* Q, K, the scores are divided by their scale, not multiplied */
+  om_attention_columns columns[3]; /* of Q, K and V */
+  om_attention_perm perms[3];      /* of Q, K and V, before they are multiplied */
+  om_attention_perm y_perm;        /* of the result */
+  bool divides[3];                 /* Q, K, the scores are divided by their scale, not multiplied */
+  bool selects;                    /* om_attention.selects */
   bool zeroes_nan;
 } om_attention_params;
 

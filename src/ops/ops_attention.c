@@ -8,8 +8,9 @@
  * make it from the operators it stands for (docs/exact.md); its result has their bits. float16 is
  * computed in float32 and rounded once, at the end.
  *
- * Attributes: q_perm, k_perm, v_perm, y_perm; heads, parts (om_attention_params); q_divides,
- * k_divides, divides; zeroes_nan.
+ * Attributes: q_perm, k_perm, v_perm, y_perm; heads, firsts, widths: each of Q, K and V
+ * (om_attention_columns); q_divides, k_divides, divides; selects: a mask takes the place of the
+ * score unless it is 0; zeroes_nan.
  */
 #include "ops/op_attention.h"
 
@@ -39,6 +40,31 @@ static om_status read_flag(om_ctx *ctx, const om_node *node, const char *name, b
   return OM_OK;
 }
 
+/* Three numbers, or none. */
+static om_status read_three(om_ctx *ctx, const om_node *node, const char *name, int64_t out[3]) {
+  const int64_t *values = NULL;
+  size_t count = 0;
+  OM_TRY(om_node_attr_ints(ctx, node, name, &values, &count));
+  for (size_t i = 0; i < 3; ++i) out[i] = count == 3 ? values[i] : 0;
+  for (size_t i = 0; i < 3; ++i) {
+    if ((count == 0 || count == 3) && out[i] >= 0 && out[i] <= INT32_MAX) continue;
+    return OM_FAIL(ctx, OM_E_INVALID_MODEL, "The attribute '%s' does not fit Q, K and V.", name);
+  }
+  return OM_OK;
+}
+
+static om_status read_columns(om_ctx *ctx, const om_node *node, om_attention_params *p) {
+  int64_t heads[3], firsts[3], widths[3];
+  OM_TRY(read_three(ctx, node, "heads", heads));
+  OM_TRY(read_three(ctx, node, "firsts", firsts));
+  OM_TRY(read_three(ctx, node, "widths", widths));
+  for (size_t i = 0; i < 3; ++i) {
+    p->columns[i] =
+        (om_attention_columns){.first = firsts[i], .width = widths[i], .heads = heads[i]};
+  }
+  return OM_OK;
+}
+
 static om_status resolve(om_ctx *ctx, const om_node *node, void *params) {
   static const char *const perms[] = {"q_perm", "k_perm", "v_perm"};
   static const char *const divides[] = {"q_divides", "k_divides", "divides"};
@@ -49,16 +75,8 @@ static om_status resolve(om_ctx *ctx, const om_node *node, void *params) {
   }
   OM_TRY(read_perm(ctx, node, "y_perm", &p->y_perm));
   OM_TRY(read_flag(ctx, node, "zeroes_nan", &p->zeroes_nan));
-  OM_TRY(om_node_attr_int(ctx, node, "heads", 0, &p->heads));
-  OM_TRY(om_node_attr_int(ctx, node, "parts", 1, &p->parts));
-  if (p->heads < 0 || p->heads > INT32_MAX || (p->parts != 1 && p->parts != 3)) {
-    return OM_FAIL(ctx,
-                   OM_E_INVALID_MODEL,
-                   "The attributes 'heads' and 'parts' are %lld and %lld.",
-                   (long long)p->heads,
-                   (long long)p->parts);
-  }
-  return OM_OK;
+  OM_TRY(read_flag(ctx, node, "selects", &p->selects));
+  return read_columns(ctx, node, p);
 }
 
 /* ---- How operands lie ---- */
@@ -79,17 +97,22 @@ static om_status fail_shape(om_ctx *ctx, const char *what, const om_tensor *x) {
                  om_shape_text(text, sizeof text, x->rank, x->dims));
 }
 
-/* The last axis becomes [heads, size]; of several parts the view is the one numbered `part`. */
-static bool split_heads(const om_attention_params *p, uint32_t part, view *v) {
-  int64_t last = v->rank > 0 ? v->dims[v->rank - 1] : 0;
-  if (v->rank == 0 || v->rank >= OM_MAX_RANK || last % (p->parts * p->heads) != 0) return false;
-  int64_t size = last / p->parts / p->heads;
-  v->dims[v->rank - 1] = p->heads;
-  v->strides[v->rank - 1] = size;
-  v->dims[v->rank] = size;
-  v->strides[v->rank] = 1;
+/* The last axis becomes the columns, and those [heads, size]. */
+static bool take_columns(const om_attention_columns *columns, view *v) {
+  const uint32_t last = v->rank - 1;
+  if (columns->width == 0 && columns->heads == 0) return true;
+  if (v->rank == 0 || v->rank >= OM_MAX_RANK) return false;
+  const int64_t width = columns->width > 0 ? columns->width : v->dims[last];
+  const int64_t heads = columns->heads > 0 ? columns->heads : 1;
+  if (columns->first + width > v->dims[last] || width % heads != 0) return false;
+  v->offset = columns->first;
+  v->dims[last] = width;
+  if (columns->heads == 0) return true;
+  v->dims[last] = heads;
+  v->strides[last] = width / heads;
+  v->dims[last + 1] = width / heads;
+  v->strides[last + 1] = 1;
   v->rank += 1;
-  if (p->parts > 1) v->offset = (int64_t)part * p->heads * size;
   return true;
 }
 
@@ -116,7 +139,7 @@ static om_status make_view(om_ctx *ctx,
   om_dense_strides(x->rank, x->dims, v.strides);
   bool fits = x->dtype == dtype;
   if (input < 3) {
-    if (fits && p->heads > 0) fits = split_heads(p, input, &v);
+    fits = fits && take_columns(&p->columns[input], &v);
     fits = fits && permute(&p->perms[input], &v) && v.rank >= 2;
   }
   *out_view = v;
@@ -231,7 +254,9 @@ om_status om_attention_describe(om_ctx *ctx,
   int64_t extents[4][2] = {{1, 1}, {1, 1}, {1, 1}, {1, 1}};
   const om_dtype dtype = inputs[OM_ATTENTION_Q]->dtype;
   view v;
-  *a = (om_attention){.zeroes_nan = params->zeroes_nan, .has_mask = inputs[OM_ATTENTION_MASK]};
+  *a = (om_attention){.zeroes_nan = params->zeroes_nan,
+                      .has_mask = inputs[OM_ATTENTION_MASK],
+                      .selects = params->selects};
   for (uint32_t i = 0; i < 4; ++i) {
     if (!inputs[i]) continue;
     OM_TRY(make_view(ctx, params, dtype, i, inputs[i], &v));

@@ -6,10 +6,12 @@ static const om_rewrite *const table[] = {
     &om_rewrite_compose,
     &om_rewrite_einsum,
     &om_rewrite_drop_identity,
+    &om_rewrite_drop_expand,
     &om_rewrite_fold_affine,
     &om_rewrite_gelu_from_parts,
     &om_rewrite_hardswish_from_parts,
     &om_rewrite_layernorm_from_parts,
+    &om_rewrite_join_masks,
     &om_rewrite_attention,
     &om_rewrite_packed_projections,
 };

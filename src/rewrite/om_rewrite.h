@@ -114,6 +114,25 @@ om_status om_rewriter_become(om_ctx *ctx,
                              om_node_id id,
                              const om_rewritten_node *what);
 
+/* A node that is not there yet, of one new value of this type and (copied) name; *out_value. What
+ * the rewriter counts does not know them before the next refresh. */
+om_status om_rewriter_add_node(om_ctx *ctx,
+                               om_rewriter *rw,
+                               const char *name,
+                               om_dtype dtype,
+                               const om_rewritten_node *what,
+                               om_value_id *out_value);
+
+/* The same, unless one of the nodes from `first` on has this type and these inputs. For operators
+ * without attributes. */
+om_status om_rewriter_share_node(om_ctx *ctx,
+                                 om_rewriter *rw,
+                                 om_node_id first,
+                                 const char *name,
+                                 om_dtype dtype,
+                                 const om_rewritten_node *what,
+                                 om_value_id *out_value);
+
 /* Lets every reader of a value v read to[v] instead, and so on until to[v] is v. */
 om_status om_rewriter_move_reads(om_ctx *ctx, om_rewriter *rw, const om_value_id *to);
 
@@ -121,11 +140,13 @@ om_status om_rewriter_move_reads(om_ctx *ctx, om_rewriter *rw, const om_value_id
 
 extern const om_rewrite om_rewrite_attention;
 extern const om_rewrite om_rewrite_compose;
+extern const om_rewrite om_rewrite_drop_expand;
 extern const om_rewrite om_rewrite_drop_identity;
 extern const om_rewrite om_rewrite_einsum;
 extern const om_rewrite om_rewrite_fold_affine;
 extern const om_rewrite om_rewrite_gelu_from_parts;
 extern const om_rewrite om_rewrite_hardswish_from_parts;
+extern const om_rewrite om_rewrite_join_masks;
 extern const om_rewrite om_rewrite_layernorm_from_parts;
 extern const om_rewrite om_rewrite_packed_projections;
 

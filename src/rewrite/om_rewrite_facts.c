@@ -88,6 +88,14 @@ static om_value_fact compared(const om_value_fact *facts, const om_node *node) {
   return (om_value_fact){OM_DTYPE_BOOL, broadcast(facts, node).rank};
 }
 
+/* The reduced axes stay, unless keepdims is 0. */
+static om_value_fact reduced(const om_value_fact *facts, const om_node *node) {
+  const om_attr *keeps = om_node_attr(node, "keepdims");
+  om_value_fact fact = input_fact(facts, node, 0);
+  if (keeps && keeps->i != 1) fact.rank = OM_RANK_UNKNOWN;
+  return fact;
+}
+
 static om_value_fact concatenated(const om_value_fact *facts, const om_node *node) {
   om_value_fact fact = unknown;
   for (uint32_t i = 0; i < node->input_count; ++i) {
@@ -101,19 +109,26 @@ static om_value_fact concatenated(const om_value_fact *facts, const om_node *nod
 static om_value_fact result_fact(const om_rewriter *rw,
                                  const om_value_fact *facts,
                                  const om_node *node) {
-  static const char *const alike[] = {"Add", "Sub", "Mul", "Div"};
+  static const char *const alike[] = {"Add", "Sub", "Mul", "Div", "Pow"};
   static const char *const same[] = {"LayerNormalization",
                                      "Softmax",
                                      "Relu",
                                      "Gelu",
                                      "Erf",
-                                     "Tanh",
                                      "Sqrt",
                                      "Neg",
                                      "Identity",
                                      "Slice",
                                      "Pad",
-                                     "Reciprocal"};
+                                     "Reciprocal",
+                                     "Trilu",
+                                     "Clip",
+                                     "Tanh",
+                                     "Sigmoid",
+                                     "Exp",
+                                     "Abs",
+                                     "Dropout",
+                                     "RMSNormalization"};
   static const char *const comparing[] = {
       "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "And", "Or", "Xor", "Not"};
   if (strcmp(node->domain, "onemodel") == 0) {
@@ -124,6 +139,10 @@ static om_value_fact result_fact(const om_rewriter *rw,
   }
   if (is_one_of(node, same, OM_COUNT_OF(same))) return input_fact(facts, node, 0);
   if (is_one_of(node, comparing, OM_COUNT_OF(comparing))) return compared(facts, node);
+  if (strncmp(node->type, "Reduce", 6) == 0) return reduced(facts, node);
+  if (strcmp(node->type, "Gemm") == 0) {
+    return (om_value_fact){input_fact(facts, node, 0).dtype, 2};
+  }
   if (strcmp(node->type, "Where") == 0) return chosen(facts, node);
   if (strcmp(node->type, "Concat") == 0) return concatenated(facts, node);
   if (strcmp(node->type, "CastLike") == 0) {

@@ -1,301 +1,225 @@
-/* The projections of an attention that read the same tensor, as one product:
+/* Projections of an attention that read the same tensor, as one product:
  *
  *     Reshape(MatMul(x, Wq) + bq), Reshape(MatMul(x, Wk) + bk), Reshape(MatMul(x, Wv) + bv)
  *     become MatMul(x, [Wq Wk Wv]) + [bq bk bv],
  *
- * which the attention reads in three parts (ops_attention.c), without a copy. The Reshapes must do
- * nothing but split the last axis into heads, which is looked up in their shapes. Each column of a
- * product is summed on its own, so the bits stay. For the device, where fewer and larger dispatches
- * are what counts.
+ * of which the attention reads the columns of each (ops_attention.c), without a copy. Two of the
+ * three are taken where the other one reads another tensor: keys and values of a cross attention.
+ * Widths may differ, a bias may be missing (its columns are 0), and a scalar may scale the sum (the
+ * other columns are times 1). What a model packed itself, and splits, is read in place:
+ *
+ *     Reshape(Split(y)[0]), Reshape(Split(y)[1]), Reshape(Split(y)[2])   become   y.
+ *
+ * The Reshapes must do nothing but split the last axis into heads, which is looked up in their
+ * shapes. Where the product has rank 2 (Gemm, or a MatMul of rows), they also undo what made the
+ * rows of it; then one Reshape to these axes stands behind the packed product.
+ *
+ * Each column of a product is summed on its own, so the bits stay. For the device, where fewer and
+ * larger dispatches are what counts.
  */
-#include "rewrite/om_rewrite_facts.h"
+#include "rewrite/om_packed_match.h"
 
-enum { PARTS = 3, MOST_STEPS = 8, MOST_ATTRS = 12 };
-
-typedef struct projection {
-  om_value_id x;
-  om_value_id result; /* of the MatMul or the Add: what the Reshape reads */
-  om_value_id shape;  /* the Reshape's */
-  const om_tensor *weights;
-  const om_tensor *bias; /* NULL: none */
-  int64_t heads;
-} projection;
-
-typedef struct match {
-  const om_rewriter *rw;
-  const om_value_fact *facts;
-  om_node_id attention;
-  projection parts[PARTS];
-} match;
-
-static const om_node *maker(const om_rewriter *rw, om_value_id value, const char *type) {
-  om_node_id id = om_rewriter_maker(rw, value, type);
-  return id == OM_NO_NODE ? NULL : &rw->graph->nodes[id];
+static size_t dtype_bytes(const om_tensor *tensor) {
+  return om_dtype_bits(tensor->dtype) / 8;
 }
 
-static const om_tensor *float_constant(const om_rewriter *rw, om_value_id value, uint32_t rank) {
-  const om_tensor *tensor = om_rewriter_constant(rw, value);
-  const bool is_float = tensor && (tensor->dtype == OM_DTYPE_F32 || tensor->dtype == OM_DTYPE_F16);
-  return is_float && tensor->rank == rank ? tensor : NULL;
-}
-
-/* ---- Elements of a Reshape's shape ---- */
-
-typedef struct element {
-  om_value_id value; /* a scalar that makes it, or OM_NO_VALUE: */
-  int64_t number;
-} element;
-
-static int64_t read_int(const om_tensor *tensor, size_t index) {
-  int64_t number;
-  memcpy(&number, (const char *)tensor->data + index * sizeof number, sizeof number);
-  return number;
-}
-
-/* Element `index` of a list that om_value_list_count counted. */
-static bool get_element(const om_rewriter *rw, om_value_id list, size_t index, element *out) {
-  const om_tensor *constant = om_rewriter_constant(rw, list);
-  const om_node *concat = maker(rw, list, "Concat");
-  for (uint32_t i = 0; concat && i < concat->input_count; ++i) {
-    constant = om_rewriter_constant(rw, concat->inputs[i]);
-    const size_t count = constant ? om_tensor_elems(constant) : 1;
-    if (index >= count) {
-      index -= count;
+/* Copies the projection's weights to its columns of `total`. */
+static void place_weights(const om_projection *p, int64_t first, int64_t total, char *out) {
+  const size_t bytes = dtype_bytes(p->weights);
+  const size_t width = (size_t)p->width;
+  const size_t depth = (size_t)p->weights->dims[p->are_turned ? 1 : 0];
+  const char *from = p->weights->data;
+  for (size_t term = 0; term < depth; ++term) {
+    char *to = out + (term * (size_t)total + (size_t)first) * bytes;
+    if (!p->are_turned) {
+      memcpy(to, from + term * width * bytes, width * bytes);
       continue;
     }
-    if (constant) break;
-    const om_node *scalar = maker(rw, concat->inputs[i], "Unsqueeze");
-    if (scalar) *out = (element){.value = scalar->inputs[0]};
-    return scalar != NULL;
-  }
-  if (!constant || constant->dtype != OM_DTYPE_I64 || index >= om_tensor_elems(constant)) {
-    return false;
-  }
-  *out = (element){.value = OM_NO_VALUE, .number = read_int(constant, index)};
-  return true;
-}
-
-/* True if `value` is an extent of one of the projections or of x: *out_axis, counted from 0. */
-static bool is_extent(const match *m, om_value_id value, int64_t *out_axis) {
-  const om_rewriter *rw = m->rw;
-  const om_node *node = maker(rw, value, "Cast");
-  for (uint32_t i = 0; node && i < MOST_STEPS; ++i) {
-    value = node->inputs[0];
-    node = maker(rw, value, "Cast");
-  }
-  const om_node *gather = maker(rw, value, "Gather");
-  const om_node *shape = gather ? maker(rw, gather->inputs[0], "Shape") : NULL;
-  const om_tensor *index = gather ? om_rewriter_constant(rw, gather->inputs[1]) : NULL;
-  if (!shape || shape->attr_count != 0 || !index || index->dtype != OM_DTYPE_I64 ||
-      om_tensor_elems(index) != 1) {
-    return false;
-  }
-  bool is_ours = shape->inputs[0] == m->parts[0].x;
-  for (uint32_t i = 0; i < PARTS; ++i) is_ours |= shape->inputs[0] == m->parts[i].result;
-  *out_axis = read_int(index, 0);
-  if (*out_axis < 0) *out_axis += (int64_t)m->facts[m->parts[0].x].rank;
-  return is_ours;
-}
-
-/* The number that an element is, where the projections' width tells: also width / heads. */
-static bool is_number(const match *m, const projection *p, const element *e, int64_t *out_number) {
-  const om_rewriter *rw = m->rw;
-  om_value_id value = e->value;
-  int64_t axis = 0;
-  *out_number = e->number;
-  if (value == OM_NO_VALUE) return true;
-  const om_node *node = maker(rw, value, "Cast");
-  for (uint32_t i = 0; node && i < MOST_STEPS; ++i) {
-    value = node->inputs[0];
-    node = maker(rw, value, "Cast");
-  }
-  const om_node *div = maker(rw, value, "Div");
-  const om_tensor *by = div ? om_rewriter_constant(rw, div->inputs[1]) : NULL;
-  if (!by || by->dtype != OM_DTYPE_I64 || om_tensor_elems(by) != 1 || read_int(by, 0) <= 0) {
-    return false;
-  }
-  if (!is_extent(m, div->inputs[0], &axis)) return false;
-  *out_number = p->weights->dims[1] / read_int(by, 0);
-  return axis + 1 == (int64_t)m->facts[p->x].rank;
-}
-
-/* The Reshape keeps all axes but the last, which becomes [heads, size]. One element need not be
- * known: the others leave it no choice. */
-static bool is_split(const match *m, projection *p) {
-  const uint32_t rank = m->facts[p->x].rank;
-  const om_value *result = &m->rw->graph->values[p->result];
-  uint32_t open = 0;
-  element e;
-  int64_t number = 0, axis = 0;
-  if (rank == OM_RANK_UNKNOWN || rank < 2 || rank >= OM_MAX_RANK) return false;
-  if (om_value_list_count(m->rw, m->facts, p->shape) != rank + 1) return false;
-  for (uint32_t i = 0; i + 1 < rank; ++i) {
-    if (!get_element(m->rw, p->shape, i, &e)) return false;
-    const bool is_kept = e.value == OM_NO_VALUE
-                             ? e.number == 0 || (result->has_rank && result->dims[i] == e.number)
-                             : is_extent(m, e.value, &axis) && axis == (int64_t)i;
-    if (!is_kept) ++open;
-  }
-  if (!get_element(m->rw, p->shape, rank - 1, &e) || !is_number(m, p, &e, &p->heads)) return false;
-  if (p->heads <= 0 || p->weights->dims[1] % p->heads != 0) return false;
-  if (!get_element(m->rw, p->shape, rank, &e)) return false;
-  if (!is_number(m, p, &e, &number) || number * p->heads != p->weights->dims[1]) {
-    if (e.value == OM_NO_VALUE && e.number != -1) return false;
-    ++open;
-  }
-  return open <= 1;
-}
-
-/* ---- The pattern ---- */
-
-static bool is_read_once(const om_rewriter *rw, om_value_id value) {
-  return rw->uses[value] == 1 && !rw->graph->values[value].is_output;
-}
-
-/* Everything but one reader asks for the shape alone. */
-static bool is_read_as_data_once(const om_rewriter *rw, om_value_id value) {
-  uint32_t count = 0;
-  if (rw->graph->values[value].is_output) return false;
-  if (rw->uses[value] == 1) return true;
-  for (size_t i = 0; i < rw->graph->node_count; ++i) {
-    const om_node *node = &rw->graph->nodes[i];
-    if (!node->type || strcmp(node->type, "Shape") == 0) continue;
-    for (uint32_t k = 0; k < node->input_count; ++k) count += node->inputs[k] == value;
-  }
-  return count == 1;
-}
-
-static om_status match_projection(
-    om_ctx *ctx, const om_rewriter *rw, om_value_id value, projection *p, bool *out_fits) {
-  const om_node *reshape = value == OM_NO_VALUE ? NULL : maker(rw, value, "Reshape");
-  int64_t allows_zero = 0;
-  *out_fits = false;
-  if (!reshape || reshape->input_count != 2 || !is_read_once(rw, value)) return OM_OK;
-  OM_TRY(om_node_attr_int(ctx, reshape, "allowzero", 0, &allows_zero));
-  *p = (projection){.result = reshape->inputs[0], .shape = reshape->inputs[1]};
-  if (allows_zero != 0 || !is_read_as_data_once(rw, p->result)) return OM_OK;
-  const om_node *add = maker(rw, p->result, "Add");
-  om_value_id product = p->result;
-  for (uint32_t i = 0; add && i < 2 && !p->bias; ++i) {
-    p->bias = float_constant(rw, add->inputs[i], 1);
-    product = add->inputs[1 - i];
-  }
-  if (add && (!p->bias || !is_read_once(rw, product))) return OM_OK;
-  const om_node *matmul = maker(rw, product, "MatMul");
-  p->weights = matmul ? float_constant(rw, matmul->inputs[1], 2) : NULL;
-  if (!p->weights || p->weights->dims[1] == 0) return OM_OK;
-  p->x = matmul->inputs[0];
-  *out_fits = !p->bias || p->bias->dims[0] == p->weights->dims[1];
-  return OM_OK;
-}
-
-static om_status find(om_ctx *ctx, match *m, bool *out_fits) {
-  const om_node *node = &m->rw->graph->nodes[m->attention];
-  const projection *first = &m->parts[0];
-  *out_fits = false;
-  if (node->attr_count + 2 > MOST_ATTRS || om_node_attr(node, "heads")) return OM_OK;
-  for (uint32_t i = 0; i < PARTS; ++i) {
-    projection *p = &m->parts[i];
-    bool fits = false;
-    OM_TRY(match_projection(ctx, m->rw, node->inputs[i], p, &fits));
-    if (!fits || p->x != first->x || !p->bias != !first->bias) return OM_OK;
-    if (p->weights->dtype != first->weights->dtype) return OM_OK;
-    for (uint32_t d = 0; d < 2; ++d) {
-      if (p->weights->dims[d] != first->weights->dims[d]) return OM_OK;
+    for (size_t col = 0; col < width; ++col) {
+      memcpy(to + col * bytes, from + (col * depth + term) * bytes, bytes);
     }
   }
-  for (uint32_t i = 0; i < PARTS; ++i) {
-    if (!is_split(m, &m->parts[i]) || m->parts[i].heads != first->heads) return OM_OK;
-  }
-  *out_fits = true;
-  return OM_OK;
 }
 
-/* ---- The replacement ---- */
+static void place_bias(const om_projection *p, int64_t first, int64_t total, char *out) {
+  const size_t bytes = dtype_bytes(p->weights);
+  (void)total;
+  if (p->bias) memcpy(out + (size_t)first * bytes, p->bias->data, (size_t)p->width * bytes);
+}
 
-/* Rows of the parts side by side, as a new constant. */
+static void place_scale(const om_projection *p, int64_t first, int64_t total, char *out) {
+  static const float one = 1.0f;
+  static const uint16_t half_one = 0x3c00;
+  const size_t bytes = dtype_bytes(p->weights);
+  const void *plain = p->weights->dtype == OM_DTYPE_F16 ? (const void *)&half_one : &one;
+  (void)total;
+  for (int64_t col = first; col < first + p->width; ++col) {
+    memcpy(out + (size_t)col * bytes, p->scale ? p->scale->data : plain, bytes);
+  }
+}
+
+typedef void (*placer)(const om_projection *p, int64_t first, int64_t total, char *out);
+
+/* A constant of the shape of `like`, of which each packed side has the columns firsts[side] on. */
 static om_status join(om_ctx *ctx,
                       om_rewriter *rw,
-                      const char *name,
-                      const om_tensor *const parts[PARTS],
+                      const om_packed_match *m,
+                      const om_tensor *like,
+                      const int64_t firsts[OM_PACKED_SIDES],
+                      placer place,
                       om_value_id *out_id) {
-  om_tensor like = *parts[0];
-  const size_t rows = om_tensor_elems(&like) / (size_t)like.dims[like.rank - 1];
-  const size_t row_bytes = (size_t)like.dims[like.rank - 1] * (om_dtype_bits(like.dtype) / 8);
+  const int64_t total = like->dims[like->rank - 1];
   void *data;
-  like.dims[like.rank - 1] *= PARTS;
-  OM_TRY(om_rewriter_add_constant(ctx, rw, name, &like, &data, out_id));
-  for (size_t row = 0; row < rows; ++row) {
-    for (size_t part = 0; part < PARTS; ++part) {
-      memcpy((char *)data + (row * PARTS + part) * row_bytes,
-             (const char *)parts[part]->data + row * row_bytes,
-             row_bytes);
-    }
+  OM_TRY(
+      om_rewriter_add_constant(ctx, rw, rw->graph->nodes[m->attention].name, like, &data, out_id));
+  for (uint32_t i = 0; i < OM_PACKED_SIDES; ++i) {
+    if (m->fits[i]) place(&m->sides[i], firsts[i], total, data);
   }
   return OM_OK;
 }
 
-/* A new node of one new value of this type, *out_value. */
+/* A new node "<attention>.<suffix>" of these inputs. */
 static om_status add_node(om_ctx *ctx,
                           om_rewriter *rw,
+                          const om_packed_match *m,
+                          const char *suffix,
                           om_dtype dtype,
-                          const char *name,
                           const om_rewritten_node *what,
                           om_value_id *out_value) {
-  om_graph *graph = rw->graph;
-  om_value value = {.name = name, .dtype = dtype, .producer = OM_NO_NODE};
-  om_value_id *outputs = OM_POOL_NEW(ctx, &graph->pool, om_value_id, 1);
-  om_node_id id;
-  if (!outputs) return OM_E_OUT_OF_MEMORY;
-  OM_TRY(om_graph_add_value(ctx, graph, &value, &outputs[0]));
-  const om_node node = {
-      .name = name, .type = what->type, .domain = "", .outputs = outputs, .output_count = 1};
-  OM_TRY(om_graph_add_node(ctx, graph, &node, &id));
-  *out_value = outputs[0];
-  return om_rewriter_become(ctx, rw, id, what);
+  const char *stem = rw->graph->nodes[m->attention].name;
+  const char *name = om_pool_format(ctx, &rw->graph->pool, "%s.%s", stem, suffix);
+  if (!name) return OM_E_OUT_OF_MEMORY;
+  return om_rewriter_add_node(ctx, rw, name, dtype, what, out_value);
 }
 
-static om_status pack(om_ctx *ctx, om_rewriter *rw, const match *m, om_value_id *out_value) {
-  const om_node *node = &rw->graph->nodes[m->attention];
-  const char *name = om_pool_format(ctx, &rw->graph->pool, "%s.projections", node->name);
-  const char *sum_name = om_pool_format(ctx, &rw->graph->pool, "%s.biased", node->name);
-  const om_dtype dtype = m->parts[0].weights->dtype;
-  const om_tensor *parts[PARTS];
-  om_value_id inputs[2] = {m->parts[0].x};
+static om_status add_ints(
+    om_ctx *ctx, om_rewriter *rw, int64_t count, const int64_t *values, om_value_id *out_id) {
+  const om_tensor like = {.dtype = OM_DTYPE_I64, .rank = 1, .dims = {count}};
+  void *data;
+  OM_TRY(om_rewriter_add_constant(ctx, rw, "axes", &like, &data, out_id));
+  memcpy(data, values, (size_t)count * sizeof *values);
+  return OM_OK;
+}
+
+/* Reshape to the axes of `shape` without its last two, and the packed columns. */
+static om_status add_axes(om_ctx *ctx,
+                          om_rewriter *rw,
+                          const om_packed_match *m,
+                          const om_projection *p,
+                          int64_t total,
+                          om_value_id *inout_value) {
+  const int64_t zero = 0, minus_two = -2;
+  const om_attr axis = {.name = "axis", .kind = OM_ATTR_INT, .count = 1, .i = 0};
+  om_value_id slice[4] = {p->shape}, parts[2], reshape[2] = {*inout_value};
+  const om_rewritten_node slicing = {
+      .type = "Slice", .opset = 13, .inputs = slice, .input_count = 4};
+  const om_rewritten_node joining = {.type = "Concat",
+                                     .opset = 13,
+                                     .inputs = parts,
+                                     .input_count = 2,
+                                     .attrs = &axis,
+                                     .attr_count = 1};
+  const om_rewritten_node reshaping = {
+      .type = "Reshape", .opset = 13, .inputs = reshape, .input_count = 2};
+  OM_TRY(add_ints(ctx, rw, 1, &zero, &slice[1]));
+  OM_TRY(add_ints(ctx, rw, 1, &minus_two, &slice[2]));
+  slice[3] = slice[1];
+  OM_TRY(add_node(ctx, rw, m, "outer_axes", OM_DTYPE_I64, &slicing, &parts[0]));
+  OM_TRY(add_ints(ctx, rw, 1, &total, &parts[1]));
+  OM_TRY(add_node(ctx, rw, m, "axes", OM_DTYPE_I64, &joining, &reshape[1]));
+  return add_node(ctx, rw, m, "reshaped", p->weights->dtype, &reshaping, inout_value);
+}
+
+/* Not inlined: with the match the frame would be too large. */
+__attribute__((noinline)) static om_status pack(om_ctx *ctx,
+                                                om_rewriter *rw,
+                                                const om_packed_match *m,
+                                                const om_projection *p,
+                                                const int64_t firsts[OM_PACKED_SIDES],
+                                                int64_t total,
+                                                om_value_id *out_value) {
+  const om_dtype dtype = p->weights->dtype;
+  const om_tensor matrix = {
+      .dtype = dtype, .rank = 2, .dims = {p->weights->dims[p->are_turned ? 1 : 0], total}};
+  const om_tensor row = {.dtype = dtype, .rank = 1, .dims = {total}};
+  om_value_id inputs[2] = {p->x};
   om_rewritten_node what = {.type = "MatMul", .opset = 13, .inputs = inputs, .input_count = 2};
-  if (!name || !sum_name) return OM_E_OUT_OF_MEMORY;
-  for (uint32_t i = 0; i < PARTS; ++i) parts[i] = m->parts[i].weights;
-  OM_TRY(join(ctx, rw, name, parts, &inputs[1]));
-  OM_TRY(add_node(ctx, rw, dtype, name, &what, out_value));
-  if (!m->parts[0].bias) return OM_OK;
-  for (uint32_t i = 0; i < PARTS; ++i) parts[i] = m->parts[i].bias;
-  inputs[0] = *out_value;
-  what.type = "Add";
-  OM_TRY(join(ctx, rw, sum_name, parts, &inputs[1]));
-  return add_node(ctx, rw, dtype, sum_name, &what, out_value);
+  bool has_bias = false, has_scale = false;
+  for (uint32_t i = 0; i < OM_PACKED_SIDES; ++i) {
+    has_bias |= m->fits[i] && m->sides[i].bias;
+    has_scale |= m->fits[i] && m->sides[i].scale;
+  }
+  OM_TRY(join(ctx, rw, m, &matrix, firsts, place_weights, &inputs[1]));
+  OM_TRY(add_node(ctx, rw, m, "projections", dtype, &what, out_value));
+  if (has_bias) {
+    inputs[0] = *out_value;
+    what.type = "Add";
+    OM_TRY(join(ctx, rw, m, &row, firsts, place_bias, &inputs[1]));
+    OM_TRY(add_node(ctx, rw, m, "biased", dtype, &what, out_value));
+  }
+  if (has_scale) {
+    inputs[0] = *out_value;
+    what.type = "Mul";
+    OM_TRY(join(ctx, rw, m, &row, firsts, place_scale, &inputs[1]));
+    OM_TRY(add_node(ctx, rw, m, "scaled", dtype, &what, out_value));
+  }
+  return p->is_flat ? add_axes(ctx, rw, m, p, total, out_value) : OM_OK;
+}
+
+/* The attributes that tell the attention which columns are whose. */
+static om_status set_columns(om_ctx *ctx,
+                             om_rewriter *rw,
+                             const om_packed_match *m,
+                             const int64_t firsts[OM_PACKED_SIDES],
+                             om_attr out_attrs[3]) {
+  static const char *const names[] = {"heads", "firsts", "widths"};
+  int64_t *values = OM_POOL_NEW(ctx, &rw->graph->pool, int64_t, 3 * OM_PACKED_SIDES); /* zeroed */
+  if (!values) return OM_E_OUT_OF_MEMORY;
+  for (uint32_t i = 0; i < OM_PACKED_SIDES; ++i) {
+    if (!m->fits[i]) continue;
+    values[i] = m->sides[i].heads;
+    values[OM_PACKED_SIDES + i] = firsts[i];
+    values[2 * OM_PACKED_SIDES + i] = m->sides[i].width;
+  }
+  for (uint32_t i = 0; i < 3; ++i) {
+    const int64_t *ints = values + (size_t)i * OM_PACKED_SIDES;
+    out_attrs[i] =
+        (om_attr){.name = names[i], .kind = OM_ATTR_INTS, .count = OM_PACKED_SIDES, .ints = ints};
+  }
+  return OM_OK;
 }
 
 /* What is left of the parts goes as dead nodes do. */
-static om_status replace(om_ctx *ctx, om_rewriter *rw, const match *m) {
+static om_status replace(om_ctx *ctx, om_rewriter *rw, const om_packed_match *m) {
+  const om_projection *p = NULL;
+  int64_t firsts[OM_PACKED_SIDES], total = 0;
   om_value_id packed;
   om_value_id inputs[8];
-  om_attr attrs[MOST_ATTRS];
-  OM_TRY(pack(ctx, rw, m, &packed));
+  for (uint32_t i = 0; i < OM_PACKED_SIDES; ++i) {
+    if (!m->fits[i]) continue;
+    p = &m->sides[i];
+    firsts[i] = p->weights ? total : p->first;
+    total += p->width;
+  }
+  packed = p->x;
+  if (p->weights) OM_TRY(pack(ctx, rw, m, p, firsts, total, &packed));
   const om_node *node = &rw->graph->nodes[m->attention];
-  uint32_t count = node->attr_count;
+  const uint32_t count = node->attr_count;
+  om_attr *attrs = OM_POOL_NEW(ctx, &rw->graph->pool, om_attr, count + 3);
+  if (!attrs) return OM_E_OUT_OF_MEMORY;
   memcpy(inputs, node->inputs, node->input_count * sizeof *inputs);
   if (count > 0) memcpy(attrs, node->attrs, count * sizeof *attrs);
-  for (uint32_t i = 0; i < PARTS; ++i) inputs[i] = packed;
-  attrs[count++] =
-      (om_attr){.name = "heads", .kind = OM_ATTR_INT, .count = 1, .i = m->parts[0].heads};
-  attrs[count++] = (om_attr){.name = "parts", .kind = OM_ATTR_INT, .count = 1, .i = PARTS};
+  for (uint32_t i = 0; i < OM_PACKED_SIDES; ++i) {
+    if (m->fits[i]) inputs[i] = packed;
+  }
+  OM_TRY(set_columns(ctx, rw, m, firsts, &attrs[count]));
   const om_rewritten_node what = {.domain = "onemodel",
                                   .type = "Attention",
                                   .opset = 1,
                                   .inputs = inputs,
                                   .input_count = node->input_count,
                                   .attrs = attrs,
-                                  .attr_count = count};
+                                  .attr_count = count + 3};
   return om_rewriter_become(ctx, rw, m->attention, &what);
 }
 
@@ -306,11 +230,11 @@ static om_status apply(om_ctx *ctx, om_rewriter *rw) {
   OM_GO(om_value_facts_create(ctx, rw, &facts));
   for (om_node_id id = 0; id < node_count; ++id) {
     const om_node *node = &rw->graph->nodes[id];
-    match m = {.rw = rw, .facts = facts, .attention = id};
+    om_packed_match m = {.rw = rw, .facts = facts, .attention = id};
     bool does_fit = false;
     if (!node->type || strcmp(node->domain, "onemodel") != 0) continue;
     if (strcmp(node->type, "Attention") != 0 || node->input_count > 7) continue;
-    OM_GO(find(ctx, &m, &does_fit));
+    OM_GO(om_packed_find(ctx, &m, &does_fit));
     if (does_fit) OM_GO(replace(ctx, rw, &m));
   }
 done:

@@ -182,6 +182,44 @@ om_status om_rewriter_become(om_ctx *ctx,
   return om_op_read_params(ctx, pool, node, params);
 }
 
+om_status om_rewriter_add_node(om_ctx *ctx,
+                               om_rewriter *rw,
+                               const char *name,
+                               om_dtype dtype,
+                               const om_rewritten_node *what,
+                               om_value_id *out_value) {
+  om_graph *graph = rw->graph;
+  const char *own = om_pool_text(ctx, &graph->pool, name, strlen(name));
+  om_value_id *outputs = OM_POOL_NEW(ctx, &graph->pool, om_value_id, 1);
+  om_value value = {.name = own, .dtype = dtype, .producer = OM_NO_NODE};
+  om_node_id id;
+  if (!own || !outputs) return OM_E_OUT_OF_MEMORY;
+  OM_TRY(om_graph_add_value(ctx, graph, &value, &outputs[0]));
+  const om_node node = {
+      .name = own, .type = what->type, .domain = "", .outputs = outputs, .output_count = 1};
+  OM_TRY(om_graph_add_node(ctx, graph, &node, &id));
+  *out_value = outputs[0];
+  return om_rewriter_become(ctx, rw, id, what);
+}
+
+om_status om_rewriter_share_node(om_ctx *ctx,
+                                 om_rewriter *rw,
+                                 om_node_id first,
+                                 const char *name,
+                                 om_dtype dtype,
+                                 const om_rewritten_node *what,
+                                 om_value_id *out_value) {
+  const size_t bytes = what->input_count * sizeof *what->inputs;
+  for (om_node_id id = first; id < rw->graph->node_count; ++id) {
+    const om_node *node = &rw->graph->nodes[id];
+    if (!is_type(node, what->type) || node->input_count != what->input_count) continue;
+    if (memcmp(node->inputs, what->inputs, bytes) != 0) continue;
+    *out_value = node->outputs[0];
+    return OM_OK;
+  }
+  return om_rewriter_add_node(ctx, rw, name, dtype, what, out_value);
+}
+
 static om_value_id follow(const om_value_id *to, om_value_id value) {
   while (value != OM_NO_VALUE && to[value] != value) value = to[value];
   return value;

@@ -22,13 +22,30 @@
 #include "harness/om_test_float64.h"
 #include "harness/om_test_model.h"
 
-enum { WORDS = 200, BANDS = 16, LAYERS = 2, MAX_INPUTS = 3 };
+enum { WORDS = 200, BANDS = 16, LAYERS = 2, WIDTH = 128, MAX_INPUTS = 3 };
 
 /* The largest error of 25 runs on one lavapipe was 4e-7. */
 #define LIMIT 2e-6
 
 static const char folder[] = OM_BINARY_DIR "/encoders";
-static const char *const names[] = {"bert_old", "bert_new", "bert_causal", "minilm", "speech"};
+
+typedef struct encoder_model {
+  const char *name;
+  size_t attentions, products; /* of a layer: fused, and packed projections */
+} encoder_model;
+
+static const encoder_model models[] = {
+    {"bert_old", 1, 1},
+    {"bert_new", 1, 1},
+    {"bert_causal", 1, 1},
+    {"minilm", 1, 1},
+    {"speech", 1, 1},
+    {"distil", 1, 1},
+    {"relative", 1, 1},
+    {"keras", 1, 1},
+    {"gpt", 1, 0}, /* packed by the model: no Split is left */
+    {"decoder", 2, 2},
+};
 static bool are_there;
 
 static int prepare(void **state) {
@@ -84,11 +101,10 @@ static void make_tokens(inputs *in, const shape *s, uint32_t *state) {
   }
 }
 
-static void make_frames(inputs *in, const shape *s, uint32_t *state) {
-  const int64_t dims[] = {s->batch, BANDS, s->length * 2 - 1};
-  add(in, "mel", OM_DTYPE_F32, 3, dims);
-  for (size_t i = 0; i < om_tensor_elems(&in->items[0].tensor); ++i) {
-    ((float *)in->items[0].tensor.data)[i] = (float)next(state) / 8388608.0f - 1.0f;
+static void fill(om_tensor *tensor, uint32_t *state) {
+  float *values = tensor->data;
+  for (size_t i = 0; i < om_tensor_elems(tensor); ++i) {
+    values[i] = (float)next(state) / 8388608.0f - 1.0f;
   }
 }
 
@@ -96,9 +112,17 @@ static void make_inputs(const char *name, const shape *s, inputs *in) {
   uint32_t state = (uint32_t)(s->batch * 100 + s->length);
   in->count = 0;
   if (strcmp(name, "speech") == 0) {
-    make_frames(in, s, &state);
-  } else {
-    make_tokens(in, s, &state);
+    add(in, "mel", OM_DTYPE_F32, 3, (int64_t[]){s->batch, BANDS, s->length * 2 - 1});
+    fill(&in->items[0].tensor, &state);
+    return;
+  }
+  make_tokens(in, s, &state);
+  if (strcmp(name, "gpt") == 0 || strcmp(name, "decoder") == 0) {
+    while (in->count > 1) free(in->items[--in->count].tensor.data);
+  }
+  if (strcmp(name, "decoder") == 0) {
+    add(in, "states", OM_DTYPE_F32, 3, (int64_t[]){s->batch, s->length + 7, WIDTH});
+    fill(&in->items[1].tensor, &state);
   }
 }
 
@@ -106,7 +130,7 @@ static void free_inputs(inputs *in) {
   for (size_t i = 0; i < in->count; ++i) free(in->items[i].tensor.data);
 }
 
-/* ---- One after the other; *state is the model's name ---- */
+/* ---- One after the other; *state is the model ---- */
 
 static void check_error(const char *what,
                         const om_tensor *tensor,
@@ -133,12 +157,18 @@ static void check_memory(om_session *session, const inputs *in) {
   }
 }
 
-/* Each layer's attention is found and becomes one step; no device is needed to see that. */
-static void check_fusion(const om_model *model, const inputs *in) {
+static bool ends_with(const char *text, const char *end) {
+  const size_t length = strlen(text), end_length = strlen(end);
+  return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+/* Each layer's attention is found and becomes one step, and projections of the same tensor one
+ * product; no device is needed to see that. */
+static void check_fusion(const om_model *model, const encoder_model *of, const inputs *in) {
   for (int mode = OM_MODE_FAST; mode <= OM_MODE_EXACT; ++mode) {
     om_error error = {0};
     const om_diagnostics *found = NULL;
-    size_t attentions = 0;
+    size_t attentions = 0, products = 0, splits = 0;
     om_session *session = om_test_open(model, &(om_test_executor){"null", (om_mode)mode, 1});
     if (om_session_diagnose(session, in->items, in->count, &found, &error) != OM_OK) {
       fail_msg("%s", error.message);
@@ -146,8 +176,12 @@ static void check_fusion(const om_model *model, const inputs *in) {
     for (size_t i = 0; i < found->node_count; ++i) {
       if (found->nodes[i].place != OM_PLACE_DEVICE) continue;
       attentions += strcmp(found->nodes[i].op_type, "Attention") == 0;
+      products += ends_with(found->nodes[i].name, ".projections");
+      splits += strcmp(found->nodes[i].op_type, "Split") == 0;
     }
-    assert_int_equal(attentions, LAYERS);
+    assert_int_equal(attentions, LAYERS * of->attentions);
+    assert_int_equal(products, LAYERS * of->products);
+    assert_int_equal(splits, 0);
     assert_int_equal(found->region_count, 1);
     assert_int_equal(found->nodes_on_cpu, 0);
     check_memory(session, in);
@@ -155,11 +189,11 @@ static void check_fusion(const om_model *model, const inputs *in) {
   }
 }
 
-static void check_with(const om_model *model, const char *name, const shape *s) {
+static void check_with(const om_model *model, const encoder_model *of, const shape *s) {
   inputs in;
   size_t count = 0;
-  make_inputs(name, s, &in);
-  check_fusion(model, &in);
+  make_inputs(of->name, s, &in);
+  check_fusion(model, of, &in);
   double *expected = om_test_run_float64(model, in.items, in.count, "last_hidden_state", &count);
   om_tensor one =
       om_test_run_model(model, &(om_test_executor){NULL, OM_MODE_EXACT, 1}, in.items, in.count);
@@ -184,10 +218,10 @@ static void check_with(const om_model *model, const char *name, const shape *s) 
 }
 
 static void encoder(void **state) {
-  const char *name = *state;
+  const encoder_model *of = *state;
   if (!are_there) skip();
-  om_model *model = load(name);
-  for (size_t i = 0; i < OM_COUNT_OF(shapes); ++i) check_with(model, name, &shapes[i]);
+  om_model *model = load(of->name);
+  for (size_t i = 0; i < OM_COUNT_OF(shapes); ++i) check_with(model, of, &shapes[i]);
   om_model_destroy(model);
 }
 
@@ -269,11 +303,11 @@ static void bits_stay_beside_other_sessions(void **state) {
 }
 
 int main(void) {
-  struct CMUnitTest tests[OM_COUNT_OF(names) + 1];
-  for (size_t i = 0; i < OM_COUNT_OF(names); ++i) {
-    char *name = (char *)(uintptr_t)names[i];
-    tests[i] = (struct CMUnitTest){names[i], encoder, NULL, NULL, name};
+  struct CMUnitTest tests[OM_COUNT_OF(models) + 1];
+  for (size_t i = 0; i < OM_COUNT_OF(models); ++i) {
+    void *model = (void *)(uintptr_t)&models[i];
+    tests[i] = (struct CMUnitTest){models[i].name, encoder, NULL, NULL, model};
   }
-  tests[OM_COUNT_OF(names)] = (struct CMUnitTest)cmocka_unit_test(bits_stay_beside_other_sessions);
+  tests[OM_COUNT_OF(models)] = (struct CMUnitTest)cmocka_unit_test(bits_stay_beside_other_sessions);
   return cmocka_run_group_tests(tests, prepare, NULL);
 }

@@ -10,6 +10,12 @@ bert_new      opset 18: a mask made of Range, comparisons, Gather of the padding
 bert_causal   the same with the causal triangle
 minilm        opset 14: the mask expanded, inverted and filled with the lowest float
 speech        opset 17: two convolutions, no mask, layers that normalise first
+distil        opset 11: Where puts the lowest float into scores, its condition expanded to their shape
+relative      opset 15: a bias of positions and a mask, added one after the other
+keras         opset 13: products of rows (rank 2), heads from constants, keys narrower than values
+gpt           opset 13: Gemm of rows that makes Q, K and V, a Split, a causal triangle by Where
+decoder       opset 14: a triangle by Trilu, Q scaled before the heads, K without a bias; then the same over
+              an encoder's states
 
 Exit code 77: there is no python3-onnx here.
 """
@@ -125,6 +131,82 @@ class Graph:
         shape = self.dims(self.extent(x, 0), self.extent(x, 1), self.width)
         return self.linear(self.add("Reshape", y, shape), self.width)
 
+    # ---- other exporters' attention ----
+
+    def turned(self, x, shape, perm):
+        return self.add("Transpose", self.add("Reshape", x, shape), perm=perm)
+
+    def scores_to_values(self, scores, v):
+        y = self.add("MatMul", self.add("Softmax", scores, axis=-1 if self.opset >= 13 else 3), v)
+        return self.add("Transpose", y, perm=[0, 2, 1, 3])
+
+    def merged(self, x, y):
+        return self.add("Reshape", y, self.dims(self.extent(x, 0), self.extent(x, 1), self.width))
+
+    def split_of(self, x):
+        return self.dims(self.extent(x, 0), -1, self.heads, self.width // self.heads)
+
+    def filled_attention(self, x, mask):
+        """DistilBERT: masked_fill; the mask is [batch, 1, 1, keys]."""
+        q = self.turned(self.linear(x, self.width), self.split_of(x), [0, 2, 1, 3])
+        q = self.add("Div", q, self.f32(math.sqrt(self.width // self.heads)))
+        scores = self.add("MatMul", q, self.heads_of(x, x, [0, 2, 3, 1]))
+        hidden = self.add("Expand", mask, self.add("Shape", scores))
+        scores = self.add("Where", hidden, self.f32(LOWEST), scores)
+        y = self.scores_to_values(scores, self.heads_of(x, x, [0, 2, 1, 3]))
+        return self.linear(self.merged(x, y), self.width)
+
+    def biased_attention(self, x, masks):
+        size = self.width // self.heads
+        scores = self.add("MatMul", self.heads_of(x, x, [0, 2, 1, 3]), self.heads_of(x, x, [0, 2, 3, 1]))
+        scores = self.add("Div", scores, self.f32(math.sqrt(size)))
+        for mask in masks:
+            scores = self.add("Add", scores, mask)
+        y = self.scores_to_values(scores, self.heads_of(x, x, [0, 2, 1, 3]))
+        return self.linear(self.merged(x, y), self.width)
+
+    def rows_attention(self, x, mask):
+        """Keras: [batch * length, width] all the way; 24 columns a head for keys, 48 for values."""
+        rows = self.add("Reshape", x, self.ints(-1, self.width))
+        batch, length = self.extent(x, 0), self.extent(x, 1)
+        shape = lambda size: self.dims(batch, length, self.heads, size)
+        q = self.turned(self.linear(rows, 24 * self.heads), shape(24), [0, 2, 1, 3])
+        k = self.turned(self.linear(rows, 24 * self.heads), shape(24), [0, 2, 3, 1])
+        v = self.turned(self.linear(rows, 48 * self.heads), shape(48), [0, 2, 1, 3])
+        scores = self.add("Mul", self.add("MatMul", q, k), self.f32(24 ** -0.5))
+        y = self.scores_to_values(self.add("Add", scores, mask), v)
+        y = self.add("Reshape", y, self.ints(-1, 48 * self.heads))
+        return self.add("Reshape", self.linear(y, self.width, 48 * self.heads), self.add("Shape", x))
+
+    def gpt_attention(self, x, shown):
+        rows = self.add("Reshape", x, self.ints(-1, self.width))
+        w, b = self.uniform(self.width, 3 * self.width, fan=self.width), self.uniform(3 * self.width, fan=9)
+        y = self.add("Gemm", rows, w, b)
+        y = self.add("Reshape", y, self.dims(self.extent(x, 0), self.extent(x, 1), 3 * self.width))
+        self.count += 1
+        names = [f"Split_{self.count}.{part}" for part in "qkv"]
+        self.nodes.append(helper.make_node("Split", [y, self.ints(*[self.width] * 3)], names,
+                                           name=f"Split_{self.count}", axis=2))
+        q, k, v = (self.turned(n, self.split_of(x), p) for n, p in
+                   zip(names, ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3])))
+        scores = self.add("Div", self.add("MatMul", q, k), self.f32(math.sqrt(self.width // self.heads)))
+        scores = self.add("Where", shown, scores, self.f32(-10000))
+        rows = self.add("Reshape", self.scores_to_values(scores, v), self.ints(-1, self.width))
+        w, b = self.uniform(self.width, self.width, fan=self.width), self.uniform(self.width, fan=9)
+        return self.add("Reshape", self.add("Gemm", rows, w, b, transB=1), self.add("Shape", x))
+
+    def decoder_attention(self, x, states, mask):
+        size = self.width // self.heads
+        q = self.add("Mul", self.linear(x, self.width), self.f32(size ** -0.5))
+        q = self.turned(q, self.split_of(x), [0, 2, 1, 3])
+        k = self.add("MatMul", states, self.uniform(self.width, self.width, fan=self.width))
+        k = self.turned(k, self.split_of(states), [0, 2, 1, 3])
+        v = self.turned(self.linear(states, self.width), self.split_of(states), [0, 2, 1, 3])
+        scores = self.add("MatMul", q, self.add("Transpose", k, perm=[0, 1, 3, 2]))
+        if mask:
+            scores = self.add("Add", scores, mask)
+        return self.linear(self.merged(x, self.scores_to_values(scores, v)), self.width)
+
     def block(self, x):
         return self.linear(self.gelu(self.linear(x, 4 * self.width)), self.width, 4 * self.width)
 
@@ -137,6 +219,10 @@ class Graph:
         at = self.add("Slice", positions, self.ints(0), self.unsqueeze(length, 0), self.ints(1), self.ints(1))
         places = self.add("Gather", table(POSITIONS), at, axis=0)
         return self.norm(self.add("Add", self.add("Add", words, kinds), places))
+
+    def words(self):
+        table = self.weight(self.random.standard_normal((WORDS, self.width)).astype(np.float32))
+        return self.norm(self.add("Gather", table, "input_ids", axis=0))
 
     def save(self, folder, name, inputs, y):
         self.nodes.append(helper.make_node("Identity", [y], ["last_hidden_state"], name="result"))
@@ -198,6 +284,59 @@ def bert(folder, name, opset, width, heads, make_mask, scales_each=False):
     g.save(folder, name, inputs, x)
 
 
+def encoder(folder, name, opset, width, heads, attention, inputs):
+    """attention(g): what makes a layer's attention of its input."""
+    g = Graph(opset, width, heads)
+    attend = attention(g)
+    x = g.embeddings() if "token_type_ids" in inputs else g.words()
+    for _ in range(LAYERS):
+        x = g.norm(g.add("Add", attend(x), x))
+        x = g.norm(g.add("Add", g.block(x), x))
+    g.save(folder, name, [helper.make_tensor_value_info(
+        n, FLOAT if n == "states" else INT64,
+        ["batch", "frames", width] if n == "states" else ["batch", "length"]) for n in inputs], x)
+
+
+def distil(g):
+    none = g.add("Equal", "attention_mask", g.int0(0))
+    hidden = g.add("Reshape", none, g.dims(g.extent("input_ids", 0), 1, 1, g.extent("input_ids", 1)))
+    return lambda x: g.filled_attention(x, hidden)
+
+
+def relative(g):
+    length = g.unsqueeze(g.extent("input_ids", 1), 0)
+    table = g.weight(g.random.standard_normal((1, g.heads, POSITIONS, POSITIONS)).astype(np.float32))
+    for axis in (2, 3):
+        table = g.add("Slice", table, g.ints(0), length, g.ints(axis))
+    masks = table, subtracted_mask(g)
+    return lambda x: g.biased_attention(x, masks)
+
+
+def keras(g):
+    mask = subtracted_mask(g)
+    return lambda x: g.rows_attention(x, mask)
+
+
+def gpt(g):
+    length = g.unsqueeze(g.extent("input_ids", 1), 0)
+    shown = g.weight(np.tril(np.ones((1, 1, POSITIONS, POSITIONS), bool)))
+    for axis in (2, 3):
+        shown = g.add("Slice", shown, g.ints(0), length, g.ints(axis))
+    return lambda x: g.gpt_attention(x, shown)
+
+
+def decoder(g):
+    length = g.unsqueeze(g.extent("input_ids", 1), 0)
+    size = g.add("Concat", length, length, axis=0)
+    full = g.add("ConstantOfShape", size, value=helper.make_tensor("v", FLOAT, [1], [LOWEST]))
+    mask = g.unsqueeze(g.add("Trilu", full, g.int0(1), upper=1), 0, 1)
+
+    def attend(x):
+        x = g.norm(g.add("Add", g.decoder_attention(x, x, mask), x))
+        return g.decoder_attention(x, "states", None)
+    return attend
+
+
 def speech(folder, name, width=96, heads=3, bands=16):
     g = Graph(17, width, heads)
     conv = lambda x, inner, stride: g.add(
@@ -220,6 +359,12 @@ def main():
     bert(folder, "bert_causal", 18, 128, 2, lambda g: built_mask(g, True), scales_each=True)
     bert(folder, "minilm", 14, 96, 3, inverted_mask)
     speech(folder, "speech")
+    masked = ["input_ids", "attention_mask", "token_type_ids"]
+    encoder(folder, "distil", 11, 128, 2, distil, masked)
+    encoder(folder, "relative", 15, 128, 4, relative, masked)
+    encoder(folder, "keras", 13, 96, 2, keras, masked)
+    encoder(folder, "gpt", 13, 128, 2, gpt, ["input_ids"])
+    encoder(folder, "decoder", 14, 128, 2, decoder, ["input_ids", "states"])
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ typedef struct ref_view {
 
 static ref_view view_of(const om_node *node, const om_ref_tensor *x, int part, const char *perm) {
   ref_view v = {.rank = x->rank, .values = x->values};
-  const int64_t heads = part < 3 ? om_ref_int(node, "heads", 0) : 0;
-  const int64_t parts = om_ref_int(node, "parts", 1);
+  const int64_t heads = part < 3 ? om_ref_ints(node, "heads", (size_t)part, 0) : 0;
+  const int64_t width = part < 3 ? om_ref_ints(node, "widths", (size_t)part, 0) : 0;
   ref_view from;
   int64_t stride = 1;
   for (uint32_t d = x->rank; d-- > 0;) {
@@ -23,9 +23,12 @@ static ref_view view_of(const om_node *node, const om_ref_tensor *x, int part, c
     v.strides[d] = stride;
     stride *= x->dims[d];
   }
+  if (width > 0) {
+    v.offset = om_ref_ints(node, "firsts", (size_t)part, 0);
+    v.dims[x->rank - 1] = width;
+  }
   if (heads > 0) {
-    const int64_t size = x->dims[x->rank - 1] / heads / parts;
-    v.offset = parts > 1 ? part * heads * size : 0;
+    const int64_t size = v.dims[x->rank - 1] / heads;
     v.dims[x->rank - 1] = heads;
     v.strides[x->rank - 1] = size;
     v.dims[x->rank] = size;
@@ -68,7 +71,7 @@ static void reference(const om_node *node,
   static double scores[4096];
   (void)output_count;
   for (size_t i = 0; i < 7; ++i) all[i] = i < input_count ? &inputs[i] : &absent;
-  if (om_ref_int(node, "parts", 1) == 3) { /* the graph's inputs are x0 and the mask */
+  if (node->input_count > input_count) { /* the graph's inputs are x0 and the mask */
     all[3] = all[1];
     all[1] = all[2] = all[0];
   }
@@ -92,7 +95,8 @@ static void reference(const om_node *node,
         score += at(&q, y->rank, own, row, d) * at(&k, y->rank, own, d, key);
       }
       score *= scale;
-      if (m.values) score += at(&m, y->rank, own, row, key);
+      const double mask = m.values ? at(&m, y->rank, own, row, key) : 0.0;
+      score = !om_ref_int(node, "selects", 0) ? score + mask : mask == 0.0 ? score : mask;
       scores[key] = score;
       if (score > largest) largest = score;
     }
@@ -145,14 +149,24 @@ static const om_op_case cases[] = {
      .shapes = {"2x9x3x32"}},
     {.name = "split",
      .inputs = {"f32 2x9x96", "f32 2x11x96", "f32 2x11x96"},
-     .attrs = "heads=3 q_perm=0,2,1,3 k_perm=0,2,3,1 v_perm=0,2,1,3 y_perm=0,2,1,3",
+     .attrs = "heads=3,3,3 q_perm=0,2,1,3 k_perm=0,2,3,1 v_perm=0,2,1,3 y_perm=0,2,1,3",
      .shapes = {"2x9x3x32"}},
     {.name = "packed",
      .inputs = {"f32 2x9x288", "f32 2x1x1x9"},
-     .graph = "y0 = Attention(x0, x0, x0, x1) heads=3 parts=3 q_perm=0,2,1,3 k_perm=0,2,3,1 "
+     .graph = "y0 = Attention(x0, x0, x0, x1) heads=3,3,3 firsts=0,96,192 "
+              "widths=96,96,96 q_perm=0,2,1,3 k_perm=0,2,3,1 "
               "v_perm=0,2,1,3 y_perm=0,2,1,3",
      .scaled_error = 3e-6,
      .shapes = {"2x9x3x32"}},
+    {.name = "keys_and_values_packed",
+     .inputs = {"f32 2x5x32", "f32 2x9x76", "f32 2x9x76"},
+     .attrs = "heads=2,2,2 firsts=0,4,36 widths=0,32,40 q_perm=0,2,1,3 k_perm=0,2,3,1 "
+              "v_perm=0,2,1,3 y_perm=0,2,1,3",
+     .scaled_error = 3e-6,
+     .shapes = {"2x5x2x20"}},
+    {.name = "part_without_heads",
+     .inputs = {"f32 2x5x9", "f32 2x8x7", "f32 2x7x8"},
+     .attrs = "firsts=1,0,0 widths=8,0,0"},
     {.name = "rank_3_turned",
      .inputs = {"f32 9x4x16", "f32 12x4x16", "f32 12x4x16"},
      .attrs = "q_perm=1,0,2 k_perm=1,2,0 v_perm=1,0,2 y_perm=1,0,2"},
@@ -199,7 +213,8 @@ static const om_op_case cases[] = {
                 "f16 1 const = 0.25"}},
     {.name = "half_packed",
      .inputs = {"f16 2x9x288", "f16 2x1x1x9"},
-     .graph = "y0 = Attention(x0, x0, x0, x1) heads=3 parts=3 q_perm=0,2,1,3 k_perm=0,2,3,1 "
+     .graph = "y0 = Attention(x0, x0, x0, x1) heads=3,3,3 firsts=0,96,192 "
+              "widths=96,96,96 q_perm=0,2,1,3 k_perm=0,2,3,1 "
               "v_perm=0,2,1,3 y_perm=0,2,1,3",
      .scaled_error = 2e-3},
     {.name = "half_chunks",
@@ -240,12 +255,16 @@ static const om_op_case cases[] = {
      .error = "A result of shape"},
     {.name = "heads_do_not_divide",
      .inputs = {"f32 2x3x7", "f32 2x3x7", "f32 2x3x7"},
-     .attrs = "heads=2",
+     .attrs = "heads=2,1,1",
      .error = "Q of shape"},
-    {.name = "two_parts",
+    {.name = "two_heads",
      .inputs = {"f32 2x4", "f32 4x3", "f32 3x4"},
-     .attrs = "parts=2",
-     .error = "'parts' are 0 and 2"},
+     .attrs = "heads=2,2",
+     .error = "'heads' does not fit"},
+    {.name = "columns_past_the_end",
+     .inputs = {"f32 2x4", "f32 4x3", "f32 3x4"},
+     .attrs = "firsts=0,0,2 widths=0,0,3",
+     .error = "V of shape"},
     {.name = "scale_of_two",
      .inputs = {"f32 2x4", "f32 4x3", "f32 3x4", "-", "f32 2 const"},
      .error = "A scale of shape"},
@@ -266,6 +285,17 @@ static const om_op_case special_cases[] = {
                 "f32 2x1 = 4 8",
                 "f32 2x2 = -3.4028235e38 -3.4028235e38 -3.4028235e38 0"},
      .expected = {"6 8"}},
+    {.name = "selected",
+     .inputs = {"f32 2x1 = 1 1",
+                "f32 1x2 = 1 nan",
+                "f32 2x1 = 4 8",
+                "f32 2x2 = 0 -3.4028235e38 -3.4028235e38 -3.4028235e38"},
+     .attrs = "selects=1",
+     .expected = {"4 6"}},
+    {.name = "selected_nothing",
+     .inputs = {"f32 2x1 = 1 1", "f32 1x2 = 1 1", "f32 2x1 = 4 8", "f32 2x2 = 0 -inf -inf -inf"},
+     .attrs = "selects=1",
+     .expected = {"4 nan"}},
     {.name = "infinite",
      .inputs = {"f32 1x1 = 1", "f32 1x2 = 1 inf", "f32 2x1 = 4 8"},
      .expected = {"nan"}},

@@ -102,6 +102,14 @@ static const float *mask_row(const scores_job *job, size_t row) {
   return job->mask + at;
 }
 
+static void mask_scores(const float *mask, const om_attention *a, float *x) {
+  const int64_t stride = a->mask.col_stride;
+  for (size_t i = 0; i < a->keys; ++i) {
+    const float own = mask[(int64_t)i * stride];
+    x[i] = !a->selects ? x[i] + own : own == 0.0f ? x[i] : own;
+  }
+}
+
 static void scale_and_mask(void *arg, size_t begin, size_t end) {
   const scores_job *job = arg;
   const float c = job->scale->value;
@@ -113,8 +121,7 @@ static void scale_and_mask(void *arg, size_t begin, size_t end) {
       for (size_t i = 0; i < job->cols; ++i) x[i] = om_div(x[i], c);
     }
     if (!job->mask) continue;
-    const float *mask = mask_row(job, row);
-    for (size_t i = 0; i < job->cols; ++i) x[i] = x[i] + mask[(int64_t)i * job->a->mask.col_stride];
+    mask_scores(mask_row(job, row), job->a, x);
   }
 }
 

@@ -1,7 +1,7 @@
 /* Attention: softmax(Q K + mask) V with strided operands, in the order of docs/exact.md.
  *
  * Each operand is a pile of matrices, one for each element of the batch; a stride of 0 repeats.
- * The bits are those of MatMul, Mul or Div, Add, Softmax, MatMul one after the other.
+ * The bits are those of MatMul, Mul or Div, Add or Where, Softmax, MatMul one after the other.
  */
 #ifndef OM_ATTENTION_H
 #define OM_ATTENTION_H
@@ -34,6 +34,7 @@ typedef struct om_attention {
   size_t width; /* columns of V */
   om_attention_side q, k, v, mask, y;
   bool has_mask;
+  bool selects;                     /* a mask takes the place of the score, unless it is 0 */
   bool zeroes_nan;                  /* a probability that is NaN becomes 0 */
   om_scale q_scale, k_scale, scale; /* of Q, of K, of their product */
 } om_attention;

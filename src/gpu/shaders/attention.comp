@@ -1,4 +1,5 @@
-// Attention: softmax(scale * Q K + mask) V, in one pass, strided operands.
+// Attention: softmax(scale * Q K + mask) V, in one pass, strided operands. A mask may also take the
+// place of scores (OM_ATTENTION_SELECTS).
 //
 // A workgroup of 128 invocations makes ROWS = 16 * PER rows of one element of the batch, 32 * PIECES
 // columns of them, going over the keys in tiles of 32 and over depth and width in pieces of 32. An
@@ -299,8 +300,12 @@ float finished_score(place p, float product, uint row, uint key) {
   if (key >= P.keys) {
     score = om_float(OM_INFINITY_BITS | OM_SIGN_BIT);
   } else if ((flags & uint(OM_ATTENTION_HAS_MASK)) != 0u && row < P.rows) {
-    score =
-        score + LOAD(mask_data[p.mask_base + row * P.mask_row_stride + key * P.mask_key_stride]);
+    float mask = LOAD(mask_data[p.mask_base + row * P.mask_row_stride + key * P.mask_key_stride]);
+    if ((flags & uint(OM_ATTENTION_SELECTS)) == 0u) {
+      score = score + mask;
+    } else if (mask != 0.0) {
+      score = mask;
+    }
   }
   return score;
 }

@@ -221,6 +221,7 @@ void main() {
   uint area = uint(2 * PARTS * PLANE) + warp * uint(WARP_UNITS);
 
   bool has_mask = (flags & uint(OM_ATTENTION_HAS_MASK)) != 0u;
+  bool selects = (flags & uint(OM_ATTENTION_SELECTS)) != 0u;
   bool has_tail = (flags & uint(OM_ATTENTION_HAS_TAIL)) != 0u;
   bool is_narrow = (flags & uint(OM_ATTENTION_IS_NARROW)) != 0u;
 
@@ -347,7 +348,8 @@ void main() {
     float highest = best;
     [[unroll]] for (uint i = 0u; i < uint(LANE_QUADS); ++i) {
       uint at = area + lane / 2u * uint(SCORE_STRIDE) + lane % 2u * uint(LANE_QUADS) + i;
-      powers[i] = uintBitsToFloat(tile[at]) * q_factor * k_factor + mask[i];
+      vec4 score = uintBitsToFloat(tile[at]) * q_factor * k_factor;
+      powers[i] = selects ? mix(mask[i], score, equal(mask[i], vec4(0.0))) : score + mask[i];
       highest = max(highest, max(max(powers[i].x, powers[i].y), max(powers[i].z, powers[i].w)));
     }
     highest = max(highest, subgroupShuffleXor(highest, 1u));

@@ -12,6 +12,7 @@
 #define OM_ATTENTION_ZEROES_NAN 128
 #define OM_ATTENTION_HAS_TAIL   256 /* on matrix hardware: keys end within a step */
 #define OM_ATTENTION_IS_NARROW  512 /* likewise: depth or width is below the kernel's */
+#define OM_ATTENTION_SELECTS    1024 /* a mask takes the place of the score, unless it is 0 */
 
 OM_PARAMS_BEGIN(attention_kernel)
 OM_UINT(first_group)   /* of this dispatch */
