@@ -4,6 +4,7 @@
  *
  *     one input channel a group            conv_depthwise
  *     few pixels, 1x1                      conv_point
+ *     fast mode, matrix hardware           conv_matrix (om_gpu_conv_matrix.c)
  *     everything else                      conv_gemm (1x1 with planes of whole vec4: conv_1x1)
  *       few workgroups and a long sum      its split form, and conv_sum
  *     ConvTranspose                        conv_transpose
@@ -19,8 +20,7 @@
 #include "abi/conv_phases_params.h"
 #include "abi/conv_point_params.h"
 #include "abi/conv_sum_params.h"
-#include "gpu/om_gpu_op.h"
-#include "ops/op_conv.h"
+#include "gpu/om_gpu_conv.h"
 
 enum {
   GROUP_TERMS = 128,     /* docs/exact.md: four blocks of 32 */
@@ -30,24 +30,6 @@ enum {
   POINT_PIXELS = 8,      /* the most for conv_point: above, tiles of pixels are fuller */
   ENOUGH_GROUPS = 128,   /* workgroups that keep a large device busy */
 };
-
-/* One application, in the terms of the kernels: axes 1 and 2 of the window, and 0 of a volume. */
-typedef struct conv {
-  om_conv_shape shape;
-  const om_window *w;                 /* &shape.window */
-  uint32_t in_channels, out_channels; /* of one group */
-  uint32_t taps;
-  uint32_t terms;  /* of a sum; of a ConvTranspose: the most of any phase */
-  uint32_t phases; /* 1 for a Conv */
-  uint32_t slices; /* images * groups */
-  uint32_t pixels; /* results of a channel; of a ConvTranspose: of its largest phase */
-  uint32_t kernel_step[OM_WINDOW_AXES];
-  bool is_volume; /* axis 0 takes part */
-  om_dtype dtype;
-  size_t elem_bytes;
-  uint32_t columns; /* vec4 columns of packed weights */
-  uint64_t out_elems;
-} conv;
 
 static uint32_t greatest_divisor(uint32_t a, uint32_t b) {
   while (b != 0) {
@@ -88,7 +70,7 @@ static void fold_depth(om_window *w) {
   w->in[0] = w->out[0] = 1;
 }
 
-static const char *describe(om_gpu_binder *b, conv *c) {
+static const char *describe(om_gpu_binder *b, om_gpu_conv *c) {
   const om_tensor *x = om_gpu_input(b, 0);
   const om_tensor *weights = om_gpu_input(b, 1);
   const om_conv_params *params = om_gpu_binder_node(b)->params;
@@ -125,12 +107,13 @@ static const char *describe(om_gpu_binder *b, conv *c) {
 
 /* What the host packs: [group][phase][term][channel], channels padded to a multiple of 4. */
 typedef struct packing {
-  const conv *c;
+  const om_gpu_conv *c;
   const void *weights; /* of the model */
 } packing;
 
 /* The phase's taps of one axis, as conv_gemm.comp finds them: the first, and how many. */
-static void phase_taps(const conv *c, int axis, uint32_t phase, uint32_t *first, uint32_t *count) {
+static void phase_taps(
+    const om_gpu_conv *c, int axis, uint32_t phase, uint32_t *first, uint32_t *count) {
   const om_window *w = c->w;
   *first = *count = 0;
   for (uint32_t k = 0; k < c->kernel_step[axis] && k < w->kernel[axis]; ++k) {
@@ -141,7 +124,8 @@ static void phase_taps(const conv *c, int axis, uint32_t phase, uint32_t *first,
   }
 }
 
-static void move_elem(const conv *c, void *target, size_t to, const void *source, size_t from) {
+static void move_elem(
+    const om_gpu_conv *c, void *target, size_t to, const void *source, size_t from) {
   if (c->elem_bytes == sizeof(float)) {
     memcpy((char *)target + to * 4, (const char *)source + from * 4, 4);
   } else {
@@ -152,7 +136,7 @@ static void move_elem(const conv *c, void *target, size_t to, const void *source
 static void pack_conv(om_ctx *ctx, const void *arg, const void *source, void *target) {
   (void)ctx;
   const packing *p = arg;
-  const conv *c = p->c;
+  const om_gpu_conv *c = p->c;
   const void *from = source ? source : p->weights;
   size_t at = 0; /* target is zeroed */
   for (uint32_t group = 0; group < c->shape.group; ++group) {
@@ -166,7 +150,7 @@ static void pack_conv(om_ctx *ctx, const void *arg, const void *source, void *ta
 
 /* One group and phase of a ConvTranspose's weights [C, M/group, kernel]. */
 static void pack_phase(const packing *p, uint32_t group, uint32_t phase, char *to) {
-  const conv *c = p->c;
+  const om_gpu_conv *c = p->c;
   const om_window *w = c->w;
   const size_t kernel = om_window_elems(w->kernel);
   uint32_t first[OM_WINDOW_AXES];
@@ -194,7 +178,7 @@ static void pack_phase(const packing *p, uint32_t group, uint32_t phase, char *t
 static void pack_transposed(om_ctx *ctx, const void *arg, const void *source, void *target) {
   (void)ctx;
   const packing *p = arg;
-  const conv *c = p->c;
+  const om_gpu_conv *c = p->c;
   (void)source; /* p->weights: this constant belongs to the plan */
   for (uint32_t group = 0; group < c->shape.group; ++group) {
     for (uint32_t phase = 0; phase < c->phases; ++phase) {
@@ -205,7 +189,7 @@ static void pack_transposed(om_ctx *ctx, const void *arg, const void *source, vo
   }
 }
 
-static om_conv_phases_params phases_params(const conv *c, uint64_t bytes) {
+static om_conv_phases_params phases_params(const om_gpu_conv *c, uint64_t bytes) {
   const om_window *w = c->w;
   om_conv_phases_params params = {
       .in_channels = c->in_channels,
@@ -227,7 +211,7 @@ static om_conv_phases_params phases_params(const conv *c, uint64_t bytes) {
 }
 
 /* Packs weights that are made during the run. */
-static om_gpu_operand pack_on_device(om_gpu_binder *b, const conv *c, uint64_t bytes) {
+static om_gpu_operand pack_on_device(om_gpu_binder *b, const om_gpu_conv *c, uint64_t bytes) {
   const om_conv_phases_params phases = phases_params(c, bytes);
   const om_conv_pack_params params = {
       .out_channels = phases.out_channels,
@@ -254,7 +238,9 @@ static om_gpu_operand pack_on_device(om_gpu_binder *b, const conv *c, uint64_t b
   return packed;
 }
 
-static const char *packed_weights(om_gpu_binder *b, const conv *c, om_gpu_operand *out_weights) {
+static const char *packed_weights(om_gpu_binder *b,
+                                  const om_gpu_conv *c,
+                                  om_gpu_operand *out_weights) {
   const om_tensor *weights = om_gpu_input(b, 1);
   const uint64_t bytes =
       (uint64_t)c->shape.group * c->phases * c->terms * c->columns * 4 * c->elem_bytes;
@@ -278,16 +264,15 @@ static const char *packed_weights(om_gpu_binder *b, const conv *c, om_gpu_operan
 
 /* ---- Dispatches ---- */
 
-/* Starts the dispatch that writes the result, with the bias as the chain's first item. */
-static om_gpu_dispatch *add_result(om_gpu_binder *b,
-                                   const om_gpu_forms *forms,
-                                   const conv *c,
-                                   const om_gpu_operand *operands,
-                                   uint32_t operand_count) {
+om_gpu_dispatch *om_gpu_add_conv_result(om_gpu_binder *b,
+                                        om_shader shader,
+                                        const om_gpu_conv *c,
+                                        const om_gpu_operand *operands,
+                                        uint32_t operand_count) {
   const bool has_bias = om_gpu_input(b, 2) != NULL;
   const om_gpu_operand bias = om_gpu_read(b, 2);
   const om_gpu_operand result = om_gpu_write(b, 0);
-  om_gpu_dispatch *d = om_gpu_add_dispatch(b, om_gpu_form(b, forms, c->dtype));
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, shader);
   if (!d) return NULL;
   memcpy(d->operands, operands, operand_count * sizeof *operands);
   d->operands[operand_count] = result;
@@ -307,6 +292,14 @@ static om_gpu_dispatch *add_result(om_gpu_binder *b,
   return d;
 }
 
+static om_gpu_dispatch *add_result(om_gpu_binder *b,
+                                   const om_gpu_forms *forms,
+                                   const om_gpu_conv *c,
+                                   const om_gpu_operand *operands,
+                                   uint32_t operand_count) {
+  return om_gpu_add_conv_result(b, om_gpu_form(b, forms, c->dtype), c, operands, operand_count);
+}
+
 static void set_params(om_gpu_dispatch *d, const void *params, size_t bytes) {
   memcpy(d->params, params, bytes);
   d->params_bytes = (uint32_t)bytes;
@@ -320,7 +313,7 @@ static void set_window_constants(om_gpu_dispatch *d, const om_window *w) {
   d->constant_count = 4;
 }
 
-static const char *bind_depthwise(om_gpu_binder *b, const conv *c) {
+static const char *bind_depthwise(om_gpu_binder *b, const om_gpu_conv *c) {
   static const om_gpu_forms any_window = OM_GPU_FORMS(CONV_DEPTHWISE);
   static const om_gpu_forms by_window[2][2] = {
       {OM_GPU_FORMS(CONV_DEPTHWISE_K3S1), OM_GPU_FORMS(CONV_DEPTHWISE_K3S2)},
@@ -357,7 +350,7 @@ static const char *bind_depthwise(om_gpu_binder *b, const conv *c) {
   return NULL;
 }
 
-static const char *bind_point(om_gpu_binder *b, const conv *c, om_gpu_operand weights) {
+static const char *bind_point(om_gpu_binder *b, const om_gpu_conv *c, om_gpu_operand weights) {
   const om_gpu_operand operands[2] = {om_gpu_read(b, 0), weights};
   const om_conv_point_params params = {
       .in_channels = c->in_channels,
@@ -375,7 +368,7 @@ static const char *bind_point(om_gpu_binder *b, const conv *c, om_gpu_operand we
   return NULL;
 }
 
-static om_conv_gemm_params gemm_params(const conv *c) {
+static om_conv_gemm_params gemm_params(const om_gpu_conv *c) {
   const om_window *w = c->w;
   return (om_conv_gemm_params){
       .in_d = (uint32_t)w->in[0],
@@ -416,13 +409,13 @@ static const tile tiles[] = {
 };
 static const tile low_tile = {16, 64, OM_GPU_FORMS(CONV_GEMM_16X64), OM_GPU_FORMS(CONV_1X1_16X64)};
 
-static uint64_t group_count(const conv *c, const tile *t) {
+static uint64_t group_count(const om_gpu_conv *c, const tile *t) {
   return (uint64_t)rounded_up(c->pixels, t->pixels) * rounded_up(c->out_channels, t->channels) *
          c->slices;
 }
 
 /* The largest tile that still makes work for the whole device. */
-static const tile *choose_tile(const conv *c) {
+static const tile *choose_tile(const om_gpu_conv *c) {
   size_t i = 0;
   if (c->out_channels <= 16) return &low_tile;
   if (c->out_channels <= 32) i = 1;
@@ -431,7 +424,7 @@ static const tile *choose_tile(const conv *c) {
 }
 
 static const char *set_grid(
-    om_gpu_binder *b, om_gpu_dispatch *d, const conv *c, const tile *t, uint64_t slices) {
+    om_gpu_binder *b, om_gpu_dispatch *d, const om_gpu_conv *c, const tile *t, uint64_t slices) {
   const uint64_t groups[3] = {
       rounded_up(c->pixels, t->pixels), rounded_up(c->out_channels, t->channels), slices};
   for (int i = 0; i < 3; ++i) {
@@ -445,18 +438,29 @@ static const char *set_grid(
   return NULL;
 }
 
+const char *om_gpu_add_conv_sum(om_gpu_binder *b,
+                                const om_gpu_conv *c,
+                                om_gpu_operand sums,
+                                uint32_t split_count) {
+  static const om_gpu_forms forms = OM_GPU_FORMS(CONV_SUM);
+  const om_conv_sum_params params = {.elems = (uint32_t)c->out_elems, .splits = split_count};
+  om_gpu_dispatch *d = add_result(b, &forms, c, &sums, 1);
+  if (!d) return om_gpu_no_memory;
+  set_params(d, &params, sizeof params);
+  om_gpu_spread_groups(b, rounded_up(c->out_elems, FLAT_THREADS), d->groups);
+  return NULL;
+}
+
 static const char *bind_split(om_gpu_binder *b,
-                              const conv *c,
+                              const om_gpu_conv *c,
                               om_gpu_operand weights,
                               bool is_pointwise) {
   const tile *t = &tiles[OM_COUNT_OF(tiles) - 1];
   const om_conv_gemm_params params = gemm_params(c);
-  const om_conv_sum_params sum = {.elems = (uint32_t)c->out_elems, .splits = params.splits};
   const om_gpu_operand sums = om_gpu_scratch(b, c->out_elems * params.splits * sizeof(float));
   const om_gpu_operand x = om_gpu_read(b, 0);
   static const om_gpu_forms forms[2] = {OM_GPU_FORMS(CONV_GEMM_SPLIT),
                                         OM_GPU_FORMS(CONV_1X1_SPLIT)};
-  static const om_gpu_forms sum_forms = OM_GPU_FORMS(CONV_SUM);
   om_gpu_dispatch *d = om_gpu_add_dispatch(b, om_gpu_form(b, &forms[is_pointwise], c->dtype));
   if (!d) return om_gpu_no_memory;
   d->operands[0] = x;
@@ -466,23 +470,18 @@ static const char *bind_split(om_gpu_binder *b,
   set_params(d, &params, sizeof params);
   set_window_constants(d, c->w);
   const char *reason = set_grid(b, d, c, t, (uint64_t)c->slices * params.splits);
-  if (reason) return reason;
-  d = add_result(b, &sum_forms, c, &sums, 1);
-  if (!d) return om_gpu_no_memory;
-  set_params(d, &sum, sizeof sum);
-  om_gpu_spread_groups(b, rounded_up(c->out_elems, FLAT_THREADS), d->groups);
-  return NULL;
+  return reason ? reason : om_gpu_add_conv_sum(b, c, sums, params.splits);
 }
 
 /* A split costs one more dispatch: it pays where the device is nearly empty and sums are long. */
-static bool wants_split(const om_gpu_binder *b, const conv *c) {
+static bool wants_split(const om_gpu_binder *b, const om_gpu_conv *c) {
   const uint32_t splits = rounded_up(c->terms, GROUP_TERMS);
   return splits >= 3 && group_count(c, &tiles[OM_COUNT_OF(tiles) - 1]) < ENOUGH_GROUPS &&
          c->out_elems * splits * sizeof(float) <= om_gpu_binder_limits(b)->max_binding_bytes &&
          c->out_elems * splits <= UINT32_MAX;
 }
 
-static const char *bind_volume(om_gpu_binder *b, const conv *c, om_gpu_operand weights) {
+static const char *bind_volume(om_gpu_binder *b, const om_gpu_conv *c, om_gpu_operand weights) {
   const om_window *w = c->w;
   static const tile forward = {32, 64, OM_GPU_FORMS(CONV_VOLUME), OM_GPU_FORMS(CONV_VOLUME)};
   static const tile transposed = {
@@ -504,7 +503,7 @@ static const char *bind_volume(om_gpu_binder *b, const conv *c, om_gpu_operand w
   return set_grid(b, d, c, t, (uint64_t)c->slices * c->phases);
 }
 
-static const char *bind_gemm(om_gpu_binder *b, const conv *c, om_gpu_operand weights) {
+static const char *bind_gemm(om_gpu_binder *b, const om_gpu_conv *c, om_gpu_operand weights) {
   const om_window *w = c->w;
   const bool is_pointwise = c->taps == 1 && w->stride[1] == 1 && w->stride[2] == 1 &&
                             w->in[1] == w->out[1] && w->in[2] == w->out[2] &&
@@ -520,7 +519,7 @@ static const char *bind_gemm(om_gpu_binder *b, const conv *c, om_gpu_operand wei
   return set_grid(b, d, c, t, c->slices);
 }
 
-static const char *bind_transposed(om_gpu_binder *b, const conv *c, om_gpu_operand weights) {
+static const char *bind_transposed(om_gpu_binder *b, const om_gpu_conv *c, om_gpu_operand weights) {
   static const tile low = {
       16, 64, OM_GPU_FORMS(CONV_TRANSPOSE_16X64), OM_GPU_FORMS(CONV_TRANSPOSE_16X64)};
   static const tile wide = {
@@ -536,7 +535,7 @@ static const char *bind_transposed(om_gpu_binder *b, const conv *c, om_gpu_opera
 }
 
 /* Kernel and stride are the same and nothing is padded or left over: no two taps meet. */
-static bool is_shuffle(const conv *c) {
+static bool is_shuffle(const om_gpu_conv *c) {
   const om_window *w = c->w;
   for (int i = 1; i < OM_WINDOW_AXES; ++i) {
     if (w->kernel[i] != w->stride[i] || w->dilation[i] != 1 || w->pad_begin[i] != 0 ||
@@ -550,13 +549,13 @@ static bool is_shuffle(const conv *c) {
 }
 
 /* The weights [C, M, kernel] are a matrix of terms by (channel, phase) as they are. */
-static const char *bind_shuffle(om_gpu_binder *b, const conv *c) {
+static const char *bind_shuffle(om_gpu_binder *b, const om_gpu_conv *c) {
   static const tile shuffle_tiles[] = {
       {64, 64, OM_GPU_FORMS(CONV_SHUFFLE_64X64), OM_GPU_FORMS(CONV_SHUFFLE_64X64)},
       {32, 64, OM_GPU_FORMS(CONV_SHUFFLE_32X64), OM_GPU_FORMS(CONV_SHUFFLE_32X64)},
       {16, 64, OM_GPU_FORMS(CONV_SHUFFLE_16X64), OM_GPU_FORMS(CONV_SHUFFLE_16X64)},
   };
-  conv as_1x1 = *c;
+  om_gpu_conv as_1x1 = *c;
   as_1x1.out_channels = c->out_channels * c->phases;
   as_1x1.pixels = (uint32_t)(c->w->in[1] * c->w->in[2]);
   size_t i = as_1x1.out_channels <= 16 ? 2 : as_1x1.out_channels <= 32 ? 1 : 0;
@@ -575,24 +574,28 @@ static const char *bind_shuffle(om_gpu_binder *b, const conv *c) {
   return set_grid(b, d, &as_1x1, &shuffle_tiles[i], c->slices);
 }
 
+/* 1x1, of few pixels. */
+static bool is_point(const om_gpu_binder *b, const om_gpu_conv *c) {
+  const om_window *w = c->w;
+  return !c->is_volume && !c->shape.is_transposed && c->shape.group == 1 && c->taps == 1 &&
+         w->pad_begin[1] == 0 && w->pad_begin[2] == 0 && w->in[1] == w->out[1] &&
+         w->in[2] == w->out[2] && c->pixels <= POINT_PIXELS &&
+         c->slices <= om_gpu_binder_limits(b)->max_groups[2];
+}
+
 static const char *bind(om_gpu_binder *b) {
-  conv c;
+  om_gpu_conv c;
   om_gpu_operand weights = {.kind = OM_GPU_NOTHING};
   const char *reason = describe(b, &c);
   if (reason) return reason;
   if (!c.is_volume && !c.shape.is_transposed && c.in_channels == 1) return bind_depthwise(b, &c);
   if (!c.is_volume && c.shape.is_transposed && is_shuffle(&c)) return bind_shuffle(b, &c);
+  if (!is_point(b, &c) && om_gpu_takes_conv_matrix(b, &c)) return om_gpu_bind_conv_matrix(b, &c);
   reason = packed_weights(b, &c, &weights);
   if (reason) return reason;
   if (c.is_volume) return bind_volume(b, &c, weights);
   if (c.shape.is_transposed) return bind_transposed(b, &c, weights);
-  const bool is_1x1 = c.taps == 1 && c.w->pad_begin[1] == 0 && c.w->pad_begin[2] == 0 &&
-                      c.w->in[1] == c.w->out[1] && c.w->in[2] == c.w->out[2];
-  const bool fits_point = c.slices <= om_gpu_binder_limits(b)->max_groups[2];
-  if (is_1x1 && c.shape.group == 1 && c.pixels <= POINT_PIXELS && fits_point) {
-    return bind_point(b, &c, weights);
-  }
-  return bind_gemm(b, &c, weights);
+  return is_point(b, &c) ? bind_point(b, &c, weights) : bind_gemm(b, &c, weights);
 }
 
 #define OM_GPU_CONV_ENTRY(name)           \

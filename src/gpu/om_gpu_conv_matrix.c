@@ -1,0 +1,351 @@
+/* Convolutions on matrix hardware (conv_matrix.comp), in fast mode.
+ *
+ * The weights, a constant, are made ready once a session: put in the order in which the kernels
+ * take terms, float32 split into pairs of float16. Which tile, and whether the terms are split
+ * among workgroups, is estimated from the number of workgroups and their rounds; the portable
+ * kernels keep what is estimated to be no faster here.
+ */
+#include "abi/conv_matrix_params.h"
+#include "base/om_thread.h"
+#include "gpu/om_gpu_conv.h"
+
+enum {
+  PIECE = 16,        /* terms; as conv_matrix.comp has it */
+  INVERSE_BITS = 20, /* so, too */
+  WIDEST_TILE = 64,  /* channels: tiles read past the last ones */
+  FEW_CHANNELS = 8,  /* below, terms of several taps are mixed */
+  EXPONENTS = 0x7f800000,
+  MAGNITUDE = 0x7fffffff,
+  EXPONENT_BIAS = 127,
+  EXPONENT_SHIFT = 23,
+  WEIGHT_EXPONENT = 14,                /* of a channel's largest weight */
+  LEAST_FACTOR = 32 << EXPONENT_SHIFT, /* 2^-95: the scale of a smaller one is near the end */
+};
+
+/* A tile and its cost: pieces of a round of all slices, workgroups that a core takes at a time,
+ * nanoseconds of a round while it waits for nobody, those that it keeps the core busy, and those
+ * that a workgroup takes beside its rounds. Fitted to each layer of a ResNet-50 in every tile and
+ * split, on an NVIDIA H200 (2026-11-30); only the proportions matter. */
+typedef struct conv_tile {
+  uint32_t channels, columns;
+  uint32_t pieces, resident;
+  uint32_t round_ns, busy_ns, once_ns;
+} conv_tile;
+
+enum { TILE_COUNT = 6, MIXED = TILE_COUNT - 1 };
+
+/* By type: float32, float16. The last one is for mixed terms: they are few, so it is never split.
+ */
+static const conv_tile all_tiles[2][TILE_COUNT] = {
+    {
+        {64, 64, 1, 8, 670, 270, 8230},
+        {64, 32, 4, 5, 860, 600, 8950},
+        {32, 64, 2, 5, 750, 430, 7510},
+        {32, 32, 8, 6, 1060, 840, 7680},
+        {16, 64, 2, 8, 650, 310, 8180},
+        {64, 64, 1, 8, 1200, 460, 8000},
+    },
+    {
+        {64, 64, 2, 8, 660, 290, 7250},
+        {64, 32, 8, 5, 830, 670, 7180},
+        {32, 64, 4, 8, 720, 420, 7090},
+        {32, 32, 8, 8, 670, 430, 6490},
+        {16, 64, 4, 4, 690, 250, 6170},
+        {64, 64, 2, 8, 1800, 750, 7200},
+    },
+};
+
+/* Their kernels, by type and whether the terms are split. */
+static const om_shader shaders[2][2][TILE_COUNT] = {
+    {
+        {
+            OM_SHADER_CONV_MATRIX_64X64,
+            OM_SHADER_CONV_MATRIX_64X32,
+            OM_SHADER_CONV_MATRIX_32X64,
+            OM_SHADER_CONV_MATRIX_32X32,
+            OM_SHADER_CONV_MATRIX_16X64,
+            OM_SHADER_CONV_MATRIX_MIXED,
+        },
+        {
+            OM_SHADER_CONV_MATRIX_64X64,
+            OM_SHADER_CONV_MATRIX_64X32,
+            OM_SHADER_CONV_MATRIX_32X64,
+            OM_SHADER_CONV_MATRIX_32X32,
+            OM_SHADER_CONV_MATRIX_16X64,
+            OM_SHADER_CONV_MATRIX_MIXED,
+        },
+    },
+    {
+        {
+            OM_SHADER_CONV_MATRIX_64X64_HALF,
+            OM_SHADER_CONV_MATRIX_64X32_HALF,
+            OM_SHADER_CONV_MATRIX_32X64_HALF,
+            OM_SHADER_CONV_MATRIX_32X32_HALF,
+            OM_SHADER_CONV_MATRIX_16X64_HALF,
+            OM_SHADER_CONV_MATRIX_MIXED_HALF,
+        },
+        {
+            OM_SHADER_CONV_MATRIX_64X64_SPLIT_HALF,
+            OM_SHADER_CONV_MATRIX_64X32_SPLIT_HALF,
+            OM_SHADER_CONV_MATRIX_32X64_SPLIT_HALF,
+            OM_SHADER_CONV_MATRIX_32X32_SPLIT_HALF,
+            OM_SHADER_CONV_MATRIX_16X64_SPLIT_HALF,
+            OM_SHADER_CONV_MATRIX_MIXED_HALF,
+        },
+    },
+};
+
+static uint64_t pieces_of(uint64_t count, uint64_t size) {
+  return (count + size - 1) / size;
+}
+
+/* ---- The tile ---- */
+
+static bool is_mixed(const om_gpu_conv *c) {
+  return c->in_channels < FEW_CHANNELS && c->taps > 1;
+}
+
+static uint64_t tap_pieces(const om_gpu_conv *c) {
+  return pieces_of(c->in_channels, PIECE);
+}
+
+static uint64_t piece_count(const om_gpu_conv *c) {
+  return is_mixed(c) ? pieces_of(c->terms, PIECE) : tap_pieces(c) * c->taps;
+}
+
+static uint64_t column_count(const om_gpu_conv *c) {
+  return (uint64_t)c->w->batch * c->pixels;
+}
+
+/* How a convolution is cut. */
+typedef struct conv_cut {
+  const conv_tile *tile;
+  uint64_t channel_tiles, tile_count; /* of one split */
+  uint64_t split_count;               /* above 1: a second pass adds them */
+  uint64_t round_count;               /* of a split */
+  uint64_t cost_ns;
+} conv_cut;
+
+/* Nanoseconds that all workgroups take on a device of many cores. */
+static uint64_t cut_cost(const conv_cut *cut) {
+  enum { CORES = 132 };
+  const conv_tile *tile = cut->tile;
+  const uint64_t of_core = pieces_of(cut->tile_count * cut->split_count, CORES);
+  const uint64_t turns = pieces_of(of_core, tile->resident);
+  const uint64_t waiting = turns * tile->round_ns;
+  const uint64_t busy = of_core * tile->busy_ns;
+  return turns * tile->once_ns + cut->round_count * (waiting > busy ? waiting : busy);
+}
+
+static void try_tile(const om_gpu_conv *c, const conv_tile *tile, conv_cut *best) {
+  enum { SECOND_PASS_NS = 3500, MOST_SPLITS = 16 };
+  const uint64_t all_rounds = pieces_of(piece_count(c), tile->pieces);
+  conv_cut cut = {.tile = tile, .channel_tiles = pieces_of(c->out_channels, tile->channels)};
+  cut.tile_count = cut.channel_tiles * pieces_of(column_count(c), tile->columns);
+  for (uint64_t splits = 1; splits <= (is_mixed(c) ? 1 : MOST_SPLITS); ++splits) {
+    cut.round_count = pieces_of(all_rounds, splits);
+    cut.split_count = splits;
+    if (pieces_of(all_rounds, cut.round_count) != splits) continue;
+    cut.cost_ns = cut_cost(&cut);
+    if (splits > 1) cut.cost_ns += SECOND_PASS_NS + splits * c->out_elems * sizeof(float) / 1000;
+    if (cut.cost_ns < best->cost_ns) *best = cut;
+  }
+}
+
+static conv_cut choose_cut(const om_gpu_conv *c) {
+  const bool is_half = c->dtype == OM_DTYPE_F16;
+  conv_cut best = {.cost_ns = UINT64_MAX};
+  if (is_mixed(c)) {
+    try_tile(c, &all_tiles[is_half][MIXED], &best);
+    return best;
+  }
+  for (size_t i = 0; i < MIXED; ++i) try_tile(c, &all_tiles[is_half][i], &best);
+  return best;
+}
+
+static bool has_matrix_hardware(const om_gpu_binder *b, bool is_half) {
+  enum { SUBGROUP = 32 };
+  const om_hal_limits *limits = om_gpu_binder_limits(b);
+  for (size_t i = 0; i < TILE_COUNT; ++i) {
+    const om_hal_shader *shader = om_shader_get(shaders[is_half][0][i]);
+    if (shader->shared_bytes > limits->max_shared_bytes) return false;
+    if (shader->workgroup_size[0] > limits->max_invocations) return false;
+  }
+  return om_gpu_binder_features(b)->cooperative_matrix && limits->subgroup_size == SUBGROUP;
+}
+
+/* What the portable kernels take there, fitted in the same way: a chain of the terms, or all of the
+ * work, a third more where windows are gathered. Few workgroups with long sums are split. */
+static uint64_t portable_cost(const om_gpu_conv *c) {
+  enum { ONCE_NS = 5000, TERM_NS = 28, OPERATIONS_NS = 13500, SPLIT_TERMS = 128, SUM_NS = 4000 };
+  const uint64_t groups = pieces_of(c->out_channels, 32) * pieces_of(c->pixels, 32) * c->slices;
+  const bool is_split = c->terms > 2 * SPLIT_TERMS && groups < SPLIT_TERMS;
+  const uint64_t chain = (uint64_t)TERM_NS * (is_split ? SPLIT_TERMS : c->terms);
+  const uint64_t work = 2 * c->out_elems * c->terms / OPERATIONS_NS;
+  const uint64_t sums = chain > work ? chain : work;
+  return ONCE_NS + sums + (c->taps > 1 ? sums / 3 : 0) + (is_split ? SUM_NS : 0);
+}
+
+/* ---- Weights ---- */
+
+static uint64_t weight_rows(const om_gpu_conv *c) {
+  return om_size_align(c->out_channels, PIECE);
+}
+
+/* Factors, the pieces, a piece of zeros, and what the widest tile reads past it. */
+static uint64_t weight_bytes(const om_gpu_conv *c) {
+  const bool is_half = c->dtype == OM_DTYPE_F16;
+  const uint64_t rows = weight_rows(c);
+  const uint64_t channel_bytes = (is_half ? 2u : 4u) * PIECE;
+  return (is_half ? 0 : rows * sizeof(float)) +
+         ((piece_count(c) + 1) * rows + WIDEST_TILE) * channel_bytes;
+}
+
+typedef struct filling {
+  const om_gpu_conv *c;
+  const char *source; /* may lie unaligned in the model's file */
+  uint32_t *factors;  /* of float32 */
+  uint16_t *pieces;
+} filling;
+
+static uint32_t bits_of(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+static float float_of(uint32_t bits) {
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/* Where a channel's term stands among the pieces, in halves: of its highs. */
+static size_t place_of(const om_gpu_conv *c, size_t channel, size_t term) {
+  const size_t parts = c->dtype == OM_DTYPE_F16 ? 1 : 2;
+  size_t at = term;
+  if (!is_mixed(c)) at = term % c->taps * tap_pieces(c) * PIECE + term / c->taps;
+  return ((at / PIECE) * weight_rows(c) + channel) * PIECE * parts + at % PIECE;
+}
+
+static void fill_half_channels(void *arg, size_t begin, size_t end) {
+  const filling *f = arg;
+  const om_gpu_conv *c = f->c;
+  for (size_t m = begin; m < end; ++m) {
+    for (size_t k = 0; k < c->terms; ++k) {
+      const char *from = f->source + (m * c->terms + k) * sizeof(uint16_t);
+      memcpy(&f->pieces[place_of(c, m, k)], from, sizeof(uint16_t));
+    }
+  }
+}
+
+static void split_channel(const filling *f, size_t m) {
+  const om_gpu_conv *c = f->c;
+  const uint32_t exponents = 2 * EXPONENT_BIAS + WEIGHT_EXPONENT;
+  uint32_t factor = LEAST_FACTOR;
+  for (size_t k = 0; k < c->terms; ++k) {
+    const uint32_t magnitude = bits_of(om_gpu_float_at(f->source, m * c->terms + k)) & MAGNITUDE;
+    if (magnitude > factor && magnitude < EXPONENTS) factor = magnitude;
+  }
+  factor &= EXPONENTS;
+  f->factors[m] = factor;
+  const float scale = float_of((exponents << EXPONENT_SHIFT) - factor);
+  for (size_t k = 0; k < c->terms; ++k) {
+    const float value = om_gpu_float_at(f->source, m * c->terms + k) * scale;
+    const bool is_number = (bits_of(value) & EXPONENTS) != EXPONENTS;
+    const uint16_t high = is_number ? om_f16_from_f32(value) : 0;
+    uint16_t *to = &f->pieces[place_of(c, m, k)];
+    to[0] = high;
+    to[PIECE] = om_f16_from_f32(value - om_f16_to_f32(high));
+  }
+}
+
+static void split_channels(void *arg, size_t begin, size_t end) {
+  for (size_t m = begin; m < end; ++m) split_channel(arg, m);
+}
+
+/* An om_gpu_fill. target is zeroed. */
+static void fill_weights(om_ctx *ctx, const void *arg, const void *source, void *target) {
+  const om_gpu_conv *c = arg;
+  const bool is_half = c->dtype == OM_DTYPE_F16;
+  filling f = {.c = c, .source = source, .factors = target, .pieces = target};
+  if (!is_half) f.pieces = (uint16_t *)(f.factors + weight_rows(c));
+  om_parallel_for(ctx, c->out_channels, 8, is_half ? fill_half_channels : split_channels, &f);
+}
+
+/* ---- The dispatches ---- */
+
+bool om_gpu_takes_conv_matrix(const om_gpu_binder *b, const om_gpu_conv *c) {
+  if (om_gpu_binder_mode(b) == OM_MODE_EXACT || c->is_volume || c->shape.is_transposed ||
+      c->shape.group != 1 || !om_gpu_input(b, 1)->data) {
+    return false;
+  }
+  /* What one of the shader's divisions by multiplication takes. */
+  const uint64_t most = (uint64_t)1 << INVERSE_BITS;
+  if (piece_count(c) * tap_pieces(c) >= most || c->taps > 1024) return false;
+  return has_matrix_hardware(b, c->dtype == OM_DTYPE_F16) && c->out_elems <= INT32_MAX / 16 &&
+         weight_bytes(c) <= om_gpu_binder_limits(b)->max_binding_bytes &&
+         choose_cut(c).cost_ns < portable_cost(c);
+}
+
+static om_conv_matrix_params make_params(const om_gpu_conv *c, const conv_cut *cut) {
+  const om_window *w = c->w;
+  return (om_conv_matrix_params){
+      .group_count = (uint32_t)(cut->tile_count * cut->split_count),
+      .tile_count = (uint32_t)cut->tile_count,
+      .channel_tiles = (uint32_t)cut->channel_tiles,
+      .columns = (uint32_t)column_count(c),
+      .pixels = c->pixels,
+      .in_h = (uint32_t)w->in[1],
+      .in_w = (uint32_t)w->in[2],
+      .out_w = (uint32_t)w->out[2],
+      .in_channels = c->in_channels,
+      .out_channels = c->out_channels,
+      .pad_h = (uint32_t)w->pad_begin[1],
+      .pad_w = (uint32_t)w->pad_begin[2],
+      .dilation_h = (uint32_t)w->dilation[1],
+      .dilation_w = (uint32_t)w->dilation[2],
+      .stride_h = (uint32_t)w->stride[1],
+      .stride_w = (uint32_t)w->stride[2],
+      .tap_pieces = (uint32_t)tap_pieces(c),
+      .tap_inverse = (uint32_t)pieces_of(1 << INVERSE_BITS, tap_pieces(c)),
+      .weight_rows = (uint32_t)weight_rows(c),
+      .piece_count = (uint32_t)piece_count(c),
+      .round_count = (uint32_t)cut->round_count,
+  };
+}
+
+const char *om_gpu_bind_conv_matrix(om_gpu_binder *b, const om_gpu_conv *c) {
+  const conv_cut cut = choose_cut(c);
+  const bool is_half = c->dtype == OM_DTYPE_F16;
+  const bool is_split = cut.split_count > 1;
+  const om_shader shader = shaders[is_half][is_split][cut.tile - all_tiles[is_half]];
+  const om_conv_matrix_params params = make_params(c, &cut);
+  const char *recipe = is_mixed(c) ? "conv pieces, mixed" : "conv pieces";
+  const om_gpu_operand operands[2] = {
+      om_gpu_read(b, 0),
+      om_gpu_made_constant(b, 1, recipe, weight_bytes(c), fill_weights, c),
+  };
+  om_gpu_operand sums = {.kind = OM_GPU_NOTHING};
+  if (is_split) sums = om_gpu_scratch(b, cut.split_count * c->out_elems * sizeof(float));
+  om_gpu_dispatch *d =
+      is_split ? om_gpu_add_dispatch(b, shader) : om_gpu_add_conv_result(b, shader, c, operands, 2);
+  if (!d) return om_gpu_no_memory;
+  if (is_split) {
+    memcpy(d->operands, operands, sizeof operands);
+    d->operands[2] = sums;
+    d->operand_count = 3;
+    d->has_chain = om_shader_has_chain(d->shader);
+    d->chain_value = om_gpu_write(b, 0).index;
+    d->chain.inner = d->chain.channels = 1;
+    d->flops = 2 * c->out_elems * c->terms;
+  }
+  memcpy(d->params, &params, sizeof params);
+  d->params_bytes = sizeof params;
+  const uint32_t constants[3] = {
+      (uint32_t)c->w->kernel[1], (uint32_t)c->w->kernel[2], c->in_channels % 8 == 0};
+  memcpy(d->constants, constants, sizeof constants);
+  d->constant_count = OM_COUNT_OF(constants);
+  om_gpu_spread_groups(b, params.group_count, d->groups);
+  return is_split ? om_gpu_add_conv_sum(b, c, sums, (uint32_t)cut.split_count) : NULL;
+}
