@@ -2,6 +2,7 @@
 """Times transformer encoders on this machine's GPU, beside PyTorch with CUDA graphs in the same run.
 
     bench/transformers.py [--onemodel PATH] [--runs N] [--models NAME...] [--keep FOLDER] [--no-torch-times]
+                          [--profile]
 
 Makes a MiniLM-L6, a BERT-base and a 12-layer speech encoder with seeded random weights, exports
 them to ONNX in float32 and float16, and times both sides in turn: PyTorch replaying a CUDA graph
@@ -9,20 +10,16 @@ them to ONNX in float32 and float16, and times both sides in turn: PyTorch repla
 exact mode. The error is onemodel's scaled error against the same model in float64 on PyTorch.
 Prints a Markdown table for bench/RESULTS.md. Needs PyTorch with CUDA.
 """
-import argparse
-import json
 import math
 import os
-import statistics
-import subprocess
 import sys
 import tempfile
-import time
 
-import numpy as np
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+
+from beside_torch import NOT_MEASURED, parse_options, print_header, print_rows, torch_times
 
 
 class Attention(nn.Module):
@@ -108,68 +105,9 @@ def export(model, inputs, path):
                       opset_version=17, do_constant_folding=True, dynamo=False)
 
 
-def time_graph(model, inputs, runs):
-    """Median milliseconds of: inputs to the device, a replay, the result back."""
-    static = [v.cuda() for v in inputs.values()]
-    pinned = [v.pin_memory() for v in inputs.values()]
-    with torch.no_grad():
-        side = torch.cuda.Stream()
-        with torch.cuda.stream(side):
-            for _ in range(3):
-                model(*static)
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            y = model(*static)
-        back = torch.empty(y.shape, dtype=y.dtype, pin_memory=True)
-        times = []
-        for i in range(runs + 10):
-            start = time.perf_counter()
-            for target, source in zip(static, pinned):
-                target.copy_(source, non_blocking=True)
-            graph.replay()
-            back.copy_(y, non_blocking=True)
-            torch.cuda.synchronize()
-            if i >= 10:
-                times.append((time.perf_counter() - start) * 1e3)
-    return statistics.median(times)
-
-
-def run_json(command):
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        return {"problem": (done.stderr.strip().splitlines() or ["?"])[-1][:300]}
-    return json.loads(done.stdout)
-
-
-def measure(options, path, inputs, mode, folder, reference):
-    feeds = []
-    for name, value in inputs.items():
-        file = os.path.join(folder, f"{name}.npy")
-        np.save(file, value.numpy())
-        feeds += ["--input", f"{name}={file}"]
-    common = ["--device", "gpu", "--mode", mode, "--require-gpu", *feeds]
-    figures = run_json([options.onemodel, "bench", path, "--runs", str(options.runs), "--json", *common])
-    if "problem" in figures:
-        return figures
-    out = os.path.join(folder, "y.npz")
-    subprocess.run([options.onemodel, "run", path, "--out", out, *common], check=True)
-    y = np.load(out)["y"].astype(np.float64)
-    figures["error"] = float(np.abs(y - reference).max() / np.abs(reference).max())
-    return figures
-
-
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--onemodel", default="onemodel")
-    parser.add_argument("--runs", type=int, default=50)
-    parser.add_argument("--models", nargs="*", default=list(MODELS))
-    parser.add_argument("--keep")
-    parser.add_argument("--no-torch-times", action="store_true")
-    options = parser.parse_args()
-    print("| model | batch | type | mode | wall ms | device ms | host ms | dispatches | first run ms | scaled error | "
-          "PyTorch float32 / TF32 / float16 ms | ratios |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    options = parse_options(MODELS)
+    print_header()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or temporary
         os.makedirs(folder, exist_ok=True)
@@ -199,29 +137,14 @@ def main():
                     reference = wide(*[v.double().cuda() if v.is_floating_point() else v.cuda()
                                        for v in inputs.values()]).cpu().numpy()
                 del wide
-                times = [float("nan")] * 3
+                times = NOT_MEASURED
                 if not options.no_torch_times:
                     for module in (model, half):
                         for part in module.modules():
                             if isinstance(part, Attention):
                                 part.fused = True
-                    model.cuda(), half.cuda()
-                    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-                    times[0] = time_graph(model, inputs, options.runs)
-                    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
-                    times[1] = time_graph(model, inputs, options.runs)
-                    times[2] = time_graph(half, halves, options.runs)
-                    model.cpu(), half.cpu()
-                for kind, mode in (("float32", "fast"), ("float32", "exact"), ("float16", "fast")):
-                    f = measure(options, paths[kind], inputs if kind == "float32" else halves, mode, folder, reference)
-                    beside = " / ".join(f"{t:.3f}" for t in times)
-                    if "problem" in f:
-                        print(f"| {name} | {batch} | {kind} | {mode} | {f['problem']} | | | | | | {beside} | |", flush=True)
-                        continue
-                    wall = f["wall_ms"]["median"]
-                    ratios = " / ".join(f"{wall / t:.2f}" for t in times)
-                    print(f"| {name} | {batch} | {kind} | {mode} | {wall:.3f} | {f['device_ms']:.3f} | {f['host_ms']:.3f} | "
-                          f"{f['dispatches']} | {f['first_run_ms']:.0f} | {f['error']:.1e} | {beside} | {ratios} |", flush=True)
+                    times = torch_times(model, half, inputs, halves, options.runs)
+                print_rows(options, name, batch, paths, inputs, halves, reference, times, folder)
     print(f"\nPyTorch {torch.__version__}, {torch.cuda.get_device_name()}.")
 
 

@@ -2,6 +2,7 @@
 """Times image classifiers on this machine's GPU, beside PyTorch with CUDA graphs in the same run.
 
     bench/vision.py [--onemodel PATH] [--runs N] [--models NAME...] [--keep FOLDER] [--no-torch-times]
+                    [--profile]
 
 Makes a ResNet-50 and a MobileNetV3-large with seeded random weights, exports them to ONNX in float32 and
 float16, and times both sides in turn, as bench/transformers.py does: PyTorch with cudnn.benchmark, in
@@ -9,7 +10,6 @@ whichever of its two layouts is faster, replaying a CUDA graph; onemodel in fast
 error is onemodel's scaled error against the same model in float64 on PyTorch. Prints a Markdown table
 for bench/RESULTS.md. Needs PyTorch with CUDA.
 """
-import argparse
 import os
 import sys
 import tempfile
@@ -18,7 +18,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-from transformers import measure, time_graph  # bench/transformers.py
+from beside_torch import NOT_MEASURED, parse_options, print_header, print_rows, time_graph, torch_times
 
 
 def convolution(inputs, outputs, kernel, stride=1, groups=1, act=None, epsilon=1e-5):
@@ -121,36 +121,16 @@ class ChannelsLast(nn.Module):
         return self.model(x.contiguous(memory_format=torch.channels_last))
 
 
-def time_torch(model, inputs, runs):
+def time_layouts(model, inputs, runs):
     planar = time_graph(model.to(memory_format=torch.contiguous_format), inputs, runs)
     last = time_graph(ChannelsLast(model.to(memory_format=torch.channels_last)), inputs, runs)
     return min(planar, last)
 
 
-def torch_times(model, half, x, runs):
-    """float32, TF32, float16."""
-    torch.backends.cudnn.benchmark = True
-    model.cuda(), half.cuda()
-    times = []
-    for allows_tf32 in (False, True):
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allows_tf32
-        times.append(time_torch(model, {"x": x}, runs))
-    times.append(time_torch(half, {"x": x.half()}, runs))
-    model.cpu(), half.cpu()
-    return times
-
-
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--onemodel", default="onemodel")
-    parser.add_argument("--runs", type=int, default=50)
-    parser.add_argument("--models", nargs="*", default=list(MODELS))
-    parser.add_argument("--keep")
-    parser.add_argument("--no-torch-times", action="store_true")
-    options = parser.parse_args()
-    print("| model | batch | type | mode | wall ms | device ms | host ms | dispatches | first run ms | scaled error | "
-          "PyTorch float32 / TF32 / float16 ms | ratios |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    options = parse_options(MODELS)
+    torch.backends.cudnn.benchmark = True
+    print_header()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or temporary
         os.makedirs(folder, exist_ok=True)
@@ -167,23 +147,14 @@ def main():
             half.cpu()
             for batch in (1, 8):
                 torch.manual_seed(1)
-                x = torch.randn(batch, 3, 224, 224)
+                inputs = {"x": torch.randn(batch, 3, 224, 224)}
+                halves = {"x": inputs["x"].half()}
                 with torch.no_grad():
-                    reference = wide(x.double().cuda()).cpu().numpy()
-                times = [float("nan")] * 3
+                    reference = wide(inputs["x"].double().cuda()).cpu().numpy()
+                times = NOT_MEASURED
                 if not options.no_torch_times:
-                    times = torch_times(model, half, x, options.runs)
-                beside = " / ".join(f"{t:.3f}" for t in times)
-                for kind, mode in (("float32", "fast"), ("float32", "exact"), ("float16", "fast")):
-                    inputs = {"x": x.half() if kind == "float16" else x}
-                    f = measure(options, paths[kind], inputs, mode, folder, reference)
-                    if "problem" in f:
-                        print(f"| {name} | {batch} | {kind} | {mode} | {f['problem']} | | | | | | {beside} | |", flush=True)
-                        continue
-                    wall = f["wall_ms"]["median"]
-                    ratios = " / ".join(f"{wall / t:.2f}" for t in times)
-                    print(f"| {name} | {batch} | {kind} | {mode} | {wall:.3f} | {f['device_ms']:.3f} | {f['host_ms']:.3f} | "
-                          f"{f['dispatches']} | {f['first_run_ms']:.0f} | {f['error']:.1e} | {beside} | {ratios} |", flush=True)
+                    times = torch_times(model, half, inputs, halves, options.runs, time_layouts)
+                print_rows(options, name, batch, paths, inputs, halves, reference, times, folder)
     print(f"\nPyTorch {torch.__version__}, {torch.cuda.get_device_name()}.")
 
 
