@@ -244,7 +244,8 @@ def reflect(variant):
             if decorations.get(DEC_SET, [0])[0] != 0:
                 variant.fail("a storage buffer is not in set 0.")
             binding = decorations[DEC_BINDING][0]
-            bindings.append(binding)
+            if binding not in bindings:  # else another view of it
+                bindings.append(binding)
             if not module.is_read_only(variable, pointee):
                 write_mask |= 1 << binding
             if module.holds_halves(pointee):

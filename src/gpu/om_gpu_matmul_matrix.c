@@ -11,73 +11,63 @@
 
 enum {
   OM_MATRIX_UNIT_BYTES = 16,
-  OM_HALF_TERMS = 256, /* a constant of float16 is filled up to these */
+  OM_HALF_TERMS = 128, /* a constant of float16 is filled up to these */
   OM_HALF_COLS = 8,
 };
 
-/* The kernels of a tile and their cost: terms of a step of all its slices, nanoseconds of a step,
- * and those that a workgroup takes beside its steps. A core takes one workgroup at a time. Measured
- * on an NVIDIA H200 (2026-11); only the proportions matter. */
+/* A tile and its cost: terms of a step of all its slices, nanoseconds of a step, and those that a
+ * workgroup takes beside its steps; of one alone on its core, and of two there that are at work
+ * together. All workgroups of a core had 50 KB of shared memory between them, so most tiles take
+ * turns. Measured on an NVIDIA H200 (2026-11); only the proportions matter. */
 typedef struct om_matrix_tile {
   uint32_t rows, cols, terms;
   uint32_t step_ns, once_ns;
-  om_shader shader, chunk_shader;
+  uint32_t pair_step_ns, pair_once_ns;
 } om_matrix_tile;
 
-enum { TILE_COUNT = 5 };
+static const om_matrix_tile float_tiles[] = {
+    {128, 128, 32, 1203, 2422, 2406, 4844},
+    {96, 128, 32, 995, 1535, 1990, 3070},
+    {64, 64, 64, 1084, 1288, 2168, 2576},
+    {32, 64, 64, 834, 1817, 1549, 2884},
+    {32, 32, 128, 1014, 1083, 2028, 2166},
+};
+
+static const om_matrix_tile half_tiles[] = {
+    {128, 128, 64, 953, 1971, 1906, 3942},
+    {96, 128, 64, 719, 2866, 1438, 5732},
+    {96, 64, 64, 859, 518, 984, 1035},
+    {64, 64, 128, 839, 1294, 1678, 2588},
+    {32, 64, 128, 829, 383, 1658, 766},
+    {32, 32, 128, 803, 90, 1304, 180},
+};
+
+/* Their kernels: of whole products, and of chunks. */
+static const om_shader float_shaders[][2] = {
+    {OM_SHADER_MATMUL_MATRIX_128X128, OM_SHADER_MATMUL_MATRIX_128X128},
+    {OM_SHADER_MATMUL_MATRIX_96X128, OM_SHADER_MATMUL_MATRIX_96X128},
+    {OM_SHADER_MATMUL_MATRIX_64X64, OM_SHADER_MATMUL_MATRIX_64X64},
+    {OM_SHADER_MATMUL_MATRIX_32X64, OM_SHADER_MATMUL_MATRIX_32X64},
+    {OM_SHADER_MATMUL_MATRIX_32X32, OM_SHADER_MATMUL_MATRIX_32X32},
+};
+
+static const om_shader half_shaders[][2] = {
+    {OM_SHADER_MATMUL_MATRIX_128X128_HALF, OM_SHADER_MATMUL_MATRIX_128X128_CHUNKS_HALF},
+    {OM_SHADER_MATMUL_MATRIX_96X128_HALF, OM_SHADER_MATMUL_MATRIX_96X128_CHUNKS_HALF},
+    {OM_SHADER_MATMUL_MATRIX_96X64_HALF, OM_SHADER_MATMUL_MATRIX_96X64_CHUNKS_HALF},
+    {OM_SHADER_MATMUL_MATRIX_64X64_HALF, OM_SHADER_MATMUL_MATRIX_64X64_CHUNKS_HALF},
+    {OM_SHADER_MATMUL_MATRIX_32X64_HALF, OM_SHADER_MATMUL_MATRIX_32X64_CHUNKS_HALF},
+    {OM_SHADER_MATMUL_MATRIX_32X32_HALF, OM_SHADER_MATMUL_MATRIX_32X32_CHUNKS_HALF},
+};
 
 /* By type: float32, float16. */
-static const om_matrix_tile all_tiles[2][TILE_COUNT] = {
-    {
-        {128,
-         128,
-         32,
-         1270,
-         6690,
-         OM_SHADER_MATMUL_MATRIX_128X128,
-         OM_SHADER_MATMUL_MATRIX_128X128},
-        {96, 128, 32, 1050, 6090, OM_SHADER_MATMUL_MATRIX_96X128, OM_SHADER_MATMUL_MATRIX_96X128},
-        {64, 64, 64, 1020, 3440, OM_SHADER_MATMUL_MATRIX_64X64, OM_SHADER_MATMUL_MATRIX_64X64},
-        {32, 64, 64, 770, 2260, OM_SHADER_MATMUL_MATRIX_32X64, OM_SHADER_MATMUL_MATRIX_32X64},
-        {32, 32, 128, 950, 1870, OM_SHADER_MATMUL_MATRIX_32X32, OM_SHADER_MATMUL_MATRIX_32X32},
-    },
-    {
-        {128,
-         128,
-         64,
-         1040,
-         4290,
-         OM_SHADER_MATMUL_MATRIX_128X128_HALF,
-         OM_SHADER_MATMUL_MATRIX_128X128_CHUNKS_HALF},
-        {96,
-         128,
-         64,
-         890,
-         3850,
-         OM_SHADER_MATMUL_MATRIX_96X128_HALF,
-         OM_SHADER_MATMUL_MATRIX_96X128_CHUNKS_HALF},
-        {64,
-         64,
-         128,
-         850,
-         2350,
-         OM_SHADER_MATMUL_MATRIX_64X64_HALF,
-         OM_SHADER_MATMUL_MATRIX_64X64_CHUNKS_HALF},
-        {32,
-         64,
-         128,
-         550,
-         1640,
-         OM_SHADER_MATMUL_MATRIX_32X64_HALF,
-         OM_SHADER_MATMUL_MATRIX_32X64_CHUNKS_HALF},
-        {32,
-         32,
-         256,
-         860,
-         1400,
-         OM_SHADER_MATMUL_MATRIX_32X32_HALF,
-         OM_SHADER_MATMUL_MATRIX_32X32_CHUNKS_HALF},
-    },
+static const struct {
+  const om_matrix_tile *tiles;
+  const om_shader (*shaders)[2];
+  size_t count;
+} all_tiles[2] = {
+    {float_tiles, float_shaders, OM_COUNT_OF(float_tiles)},
+    {half_tiles, half_shaders, OM_COUNT_OF(half_tiles)},
 };
 
 static uint64_t pieces(uint64_t count, uint64_t size) {
@@ -87,33 +77,39 @@ static uint64_t pieces(uint64_t count, uint64_t size) {
 /* How a product is cut. */
 typedef struct om_matrix_cut {
   const om_matrix_tile *tile;
+  om_shader shader;
   uint64_t tile_count;  /* of one chunk */
   uint64_t chunk_count; /* above 1: a second pass adds them */
   uint64_t chunk_depth;
   uint64_t cost_ns;
 } om_matrix_cut;
 
-/* Nanoseconds that all workgroups take on a device of many cores. */
+/* Nanoseconds that all workgroups take on a device of many cores: the one with the most. */
 static uint64_t cut_cost(const om_matrix_cut *cut) {
   enum { CORES = 132 };
-  const uint64_t turns = pieces(cut->tile_count * cut->chunk_count, CORES);
-  return turns *
-         (pieces(cut->chunk_depth, cut->tile->terms) * cut->tile->step_ns + cut->tile->once_ns);
+  const om_matrix_tile *tile = cut->tile;
+  const uint64_t most = pieces(cut->tile_count * cut->chunk_count, CORES);
+  const uint64_t steps = pieces(cut->chunk_depth, tile->terms);
+  return most / 2 * (steps * tile->pair_step_ns + tile->pair_once_ns) +
+         most % 2 * (steps * tile->step_ns + tile->once_ns);
 }
 
 static om_matrix_cut choose_cut(const om_matmul *m, bool is_half) {
-  enum { SECOND_PASS_NS = 2600, MOST_CHUNKS = 8, LEAST_DEPTH = 128 };
+  enum { SECOND_PASS_NS = 2800, MOST_CHUNKS = 8, LEAST_DEPTH = 128 };
   const uint64_t result_bytes = (uint64_t)m->rows * m->cols * sizeof(float);
   om_matrix_cut best = {.cost_ns = UINT64_MAX};
-  for (size_t i = 0; i < TILE_COUNT; ++i) {
-    const om_matrix_tile *tile = &all_tiles[is_half][i];
+  for (size_t i = 0; i < all_tiles[is_half].count; ++i) {
+    const om_matrix_tile *tile = &all_tiles[is_half].tiles[i];
     for (uint64_t chunks = 1; chunks <= MOST_CHUNKS; ++chunks) {
-      om_matrix_cut cut = {.tile = tile, .chunk_count = chunks, .chunk_depth = m->depth};
+      om_matrix_cut cut = {.tile = tile,
+                           .shader = all_tiles[is_half].shaders[i][chunks > 1],
+                           .chunk_count = chunks,
+                           .chunk_depth = m->depth};
       if (chunks > 1) {
         cut.chunk_depth = om_size_align(pieces(m->depth, chunks), tile->terms);
         if (cut.chunk_depth < LEAST_DEPTH) break;
         if (pieces(m->depth, cut.chunk_depth) != chunks) continue;
-        cut.cost_ns = SECOND_PASS_NS + chunks * result_bytes / 1024; /* 1 TB/s */
+        cut.cost_ns = SECOND_PASS_NS + chunks * result_bytes / 2048; /* 2 TB/s */
       }
       cut.tile_count = pieces(m->rows, tile->rows) * pieces(m->cols, tile->cols);
       cut.cost_ns += cut_cost(&cut);
@@ -126,10 +122,12 @@ static om_matrix_cut choose_cut(const om_matmul *m, bool is_half) {
 static bool has_matrix_hardware(const om_gpu_binder *b) {
   enum { SUBGROUP = 32 };
   const om_hal_limits *limits = om_gpu_binder_limits(b);
-  for (size_t i = 0; i < 2 * TILE_COUNT; ++i) {
-    const om_hal_shader *shader = om_shader_get(all_tiles[i / TILE_COUNT][i % TILE_COUNT].shader);
-    if (shader->shared_bytes > limits->max_shared_bytes) return false;
-    if (shader->workgroup_size[0] > limits->max_invocations) return false;
+  for (size_t is_half = 0; is_half < 2; ++is_half) {
+    for (size_t i = 0; i < all_tiles[is_half].count; ++i) {
+      const om_hal_shader *shader = om_shader_get(all_tiles[is_half].shaders[i][0]);
+      if (shader->shared_bytes > limits->max_shared_bytes) return false;
+      if (shader->workgroup_size[0] > limits->max_invocations) return false;
+    }
   }
   return om_gpu_binder_features(b)->cooperative_matrix && limits->subgroup_size == SUBGROUP;
 }
@@ -210,16 +208,20 @@ const char *om_gpu_bind_matrix(om_gpu_binder *b,
                                const om_matmul *m,
                                bool is_turned,
                                om_gpu_dispatch **out_dispatch) {
+  enum { QUAD = 4 };
   const bool is_half = om_gpu_input(b, 0)->dtype == OM_DTYPE_F16;
   const om_matrix_cut cut = choose_cut(m, is_half);
   const om_matmul_matrix_params params = make_params(m, &cut, is_half);
   const uint64_t result_bytes = (uint64_t)m->rows * m->cols * sizeof(float);
   const om_gpu_operand packed = bind_b(b, m, is_turned, is_half);
   const bool is_cut = cut.chunk_count > 1;
-  om_gpu_dispatch *d = om_gpu_add_dispatch(b, is_cut ? cut.tile->chunk_shader : cut.tile->shader);
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, cut.shader);
   if (!d) return om_gpu_no_memory;
   memcpy(d->params, &params, sizeof params);
   d->params_bytes = sizeof params;
+  d->constants[0] = m->depth % cut.tile->terms != 0;
+  d->constants[1] = m->cols % QUAD == 0;
+  d->constant_count = 2;
   d->operands[0] = om_gpu_read(b, 0);
   d->operands[1] = packed;
   d->operands[2] = is_cut ? om_gpu_scratch(b, cut.chunk_count * result_bytes) : om_gpu_write(b, 0);

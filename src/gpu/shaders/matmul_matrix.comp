@@ -17,21 +17,27 @@
 // the depth is cut into chunks of workgroups of their own, and matmul_sum.comp adds their results,
 // which are float32, also in the _chunks variants of float16.
 //
-//! kernel matmul_matrix_128x128              target=vulkan1.3 TILE_M=128 TILE_N=128 WARPS_M=4 WARPS_N=4 SLICES=1 STEP=32
-//! kernel matmul_matrix_96x128               target=vulkan1.3 TILE_M=96 TILE_N=128 WARPS_M=3 WARPS_N=4 SLICES=1 STEP=32
+// What decides the speed: a step should take whole lines of 128 bytes of a (64 float16, 32 float32);
+// a subgroup's part should be large, since its fragments are read anew for each; and nothing may be
+// loaded under a condition, or the compiler waits for it at once.
+//
+//! kernel matmul_matrix_128x128              target=vulkan1.3 TILE_M=128 TILE_N=128 WARPS_M=2 WARPS_N=4 SLICES=1 STEP=32
+//! kernel matmul_matrix_96x128               target=vulkan1.3 TILE_M=96 TILE_N=128 WARPS_M=2 WARPS_N=4 SLICES=1 STEP=32
 //! kernel matmul_matrix_64x64                target=vulkan1.3 TILE_M=64 TILE_N=64 WARPS_M=4 WARPS_N=2 SLICES=2 STEP=32
 //! kernel matmul_matrix_32x64                target=vulkan1.3 TILE_M=32 TILE_N=64 WARPS_M=2 WARPS_N=2 SLICES=2 STEP=32
 //! kernel matmul_matrix_32x32                target=vulkan1.3 TILE_M=32 TILE_N=32 WARPS_M=2 WARPS_N=2 SLICES=4 STEP=32
-//! kernel matmul_matrix_128x128_half         target=vulkan1.3 TILE_M=128 TILE_N=128 WARPS_M=4 WARPS_N=4 SLICES=1 STEP=64 HALF=1
-//! kernel matmul_matrix_96x128_half          target=vulkan1.3 TILE_M=96 TILE_N=128 WARPS_M=3 WARPS_N=4 SLICES=1 STEP=64 HALF=1
-//! kernel matmul_matrix_64x64_half           target=vulkan1.3 TILE_M=64 TILE_N=64 WARPS_M=2 WARPS_N=2 SLICES=2 STEP=64 HALF=1
+//! kernel matmul_matrix_128x128_half         target=vulkan1.3 TILE_M=128 TILE_N=128 WARPS_M=2 WARPS_N=4 SLICES=1 STEP=64 HALF=1
+//! kernel matmul_matrix_96x128_half          target=vulkan1.3 TILE_M=96 TILE_N=128 WARPS_M=2 WARPS_N=2 SLICES=1 STEP=64 HALF=1
+//! kernel matmul_matrix_96x64_half           target=vulkan1.3 TILE_M=96 TILE_N=64 WARPS_M=2 WARPS_N=2 SLICES=1 STEP=64 HALF=1
+//! kernel matmul_matrix_64x64_half           target=vulkan1.3 TILE_M=64 TILE_N=64 WARPS_M=2 WARPS_N=2 SLICES=1 STEP=128 HALF=1
 //! kernel matmul_matrix_32x64_half           target=vulkan1.3 TILE_M=32 TILE_N=64 WARPS_M=2 WARPS_N=2 SLICES=2 STEP=64 HALF=1
-//! kernel matmul_matrix_32x32_half           target=vulkan1.3 TILE_M=32 TILE_N=32 WARPS_M=2 WARPS_N=2 SLICES=4 STEP=64 HALF=1
-//! kernel matmul_matrix_128x128_chunks_half  target=vulkan1.3 TILE_M=128 TILE_N=128 WARPS_M=4 WARPS_N=4 SLICES=1 STEP=64 HALF=1 CHUNKS=1
-//! kernel matmul_matrix_96x128_chunks_half   target=vulkan1.3 TILE_M=96 TILE_N=128 WARPS_M=3 WARPS_N=4 SLICES=1 STEP=64 HALF=1 CHUNKS=1
-//! kernel matmul_matrix_64x64_chunks_half    target=vulkan1.3 TILE_M=64 TILE_N=64 WARPS_M=2 WARPS_N=2 SLICES=2 STEP=64 HALF=1 CHUNKS=1
+//! kernel matmul_matrix_32x32_half           target=vulkan1.3 TILE_M=32 TILE_N=32 WARPS_M=2 WARPS_N=2 SLICES=1 STEP=128 HALF=1
+//! kernel matmul_matrix_128x128_chunks_half  target=vulkan1.3 TILE_M=128 TILE_N=128 WARPS_M=2 WARPS_N=4 SLICES=1 STEP=64 HALF=1 CHUNKS=1
+//! kernel matmul_matrix_96x128_chunks_half   target=vulkan1.3 TILE_M=96 TILE_N=128 WARPS_M=2 WARPS_N=2 SLICES=1 STEP=64 HALF=1 CHUNKS=1
+//! kernel matmul_matrix_96x64_chunks_half    target=vulkan1.3 TILE_M=96 TILE_N=64 WARPS_M=2 WARPS_N=2 SLICES=1 STEP=64 HALF=1 CHUNKS=1
+//! kernel matmul_matrix_64x64_chunks_half    target=vulkan1.3 TILE_M=64 TILE_N=64 WARPS_M=2 WARPS_N=2 SLICES=1 STEP=128 HALF=1 CHUNKS=1
 //! kernel matmul_matrix_32x64_chunks_half    target=vulkan1.3 TILE_M=32 TILE_N=64 WARPS_M=2 WARPS_N=2 SLICES=2 STEP=64 HALF=1 CHUNKS=1
-//! kernel matmul_matrix_32x32_chunks_half    target=vulkan1.3 TILE_M=32 TILE_N=32 WARPS_M=2 WARPS_N=2 SLICES=4 STEP=64 HALF=1 CHUNKS=1
+//! kernel matmul_matrix_32x32_chunks_half    target=vulkan1.3 TILE_M=32 TILE_N=32 WARPS_M=2 WARPS_N=2 SLICES=1 STEP=128 HALF=1 CHUNKS=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -41,16 +47,20 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #ifndef CHUNKS
 #  define OM_CHAIN
-#  define CHAIN_BASE 0
+#  define CHAIN_BASE 2
 #  define CHAIN_BINDING 3
 #endif
 #include "common/om_shader.glsl"
 #include "abi/matmul_matrix_params.h"
 #ifdef CHUNKS
 #  define RESULT float
+#  define RESULT4 vec4
+#  define KEEP4(values) (values)
 #else
 #  include "common/chain.glsl"
 #  define RESULT ELEMENT
+#  define RESULT4 ELEMENT4
+#  define KEEP4(values) STORE4(values)
 #endif
 
 #if HALF
@@ -68,9 +78,13 @@
 #define FRAGS_K (STEP / 16)
 layout(local_size_x = THREADS) in;
 
+OM_CONSTANT(0, HAS_TAIL, 0)        // the last steps go past the depth
+OM_CONSTANT(1, HAS_QUADS, 0)       // rows of y are whole quads
+
 layout(set = 0, binding = 0, std430) readonly buffer A { uvec4 a_data[]; };
 layout(set = 0, binding = 1, std430) readonly buffer B { uvec4 b_data[]; };
 layout(set = 0, binding = 2, std430) writeonly buffer Y { RESULT y_data[]; };
+layout(set = 0, binding = 2, std430) writeonly buffer YQuads { RESULT4 y_quads[]; };
 
 // Shared memory counts units of 16 bytes: 8 halves, or 4 floats. A team's area holds a's highs and
 // lows by rows, then b's by terms; a unit more a row puts rows in different banks, four more
@@ -82,12 +96,7 @@ layout(set = 0, binding = 2, std430) writeonly buffer Y { RESULT y_data[]; };
 #define B_PLANE (STEP * B_STRIDE + 4)
 #define STEP_UNITS (B_BEGIN + PARTS * B_PLANE)
 #define RESULT_STRIDE (WARP_COLS / 4 + 1)
-#if SLICES > 1
-#  define RESULT_ROWS WARP_ROWS
-#else
-#  define RESULT_ROWS 16
-#endif
-#define WARP_RESULT_UNITS (RESULT_ROWS * RESULT_STRIDE)
+#define WARP_RESULT_UNITS (16 * RESULT_STRIDE)
 #define RESULT_UNITS (TEAM_WARPS * WARP_RESULT_UNITS)
 #if STEP_UNITS > RESULT_UNITS
 #  define TEAM_UNITS STEP_UNITS
@@ -106,11 +115,22 @@ shared uvec4 tile[SLICES * TEAM_UNITS];
 #define B_FETCHES uint((B_COUNT + TEAM_THREADS - 1) / TEAM_THREADS)
 #define HAS_A(i) (A_COUNT % TEAM_THREADS == 0 || thread + (i) * uint(TEAM_THREADS) < uint(A_COUNT))
 #define HAS_B(i) (B_COUNT % TEAM_THREADS == 0 || thread + (i) * uint(TEAM_THREADS) < uint(B_COUNT))
-#define A_ROW(i) ((thread + (i) * uint(TEAM_THREADS)) / A_OCTETS)
-#define A_OCTET(i) ((thread + (i) * uint(TEAM_THREADS)) % A_OCTETS)
-
-#define B_TERM(i) ((thread + (i) * uint(TEAM_THREADS)) / B_UNITS)
-#define B_UNIT(i) ((thread + (i) * uint(TEAM_THREADS)) % B_UNITS)
+// Where they do come out even an invocation's are rows at the same distance, whose addresses are one
+// and offsets.
+#if TEAM_THREADS % (STEP / 8) == 0
+#  define A_ROW(i) (thread / A_OCTETS + (i) * (uint(TEAM_THREADS) / A_OCTETS))
+#  define A_OCTET(i) (thread % A_OCTETS)
+#else
+#  define A_ROW(i) ((thread + (i) * uint(TEAM_THREADS)) / A_OCTETS)
+#  define A_OCTET(i) ((thread + (i) * uint(TEAM_THREADS)) % A_OCTETS)
+#endif
+#if TEAM_THREADS % (TILE_N / 8 * PARTS) == 0
+#  define B_TERM(i) (thread / B_UNITS + (i) * (uint(TEAM_THREADS) / B_UNITS))
+#  define B_UNIT(i) (thread % B_UNITS)
+#else
+#  define B_TERM(i) ((thread + (i) * uint(TEAM_THREADS)) / B_UNITS)
+#  define B_UNIT(i) ((thread + (i) * uint(TEAM_THREADS)) % B_UNITS)
+#endif
 
 #define A_FRAGMENT coopmat<float16_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseA>
 #define B_FRAGMENT coopmat<float16_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseB>
@@ -154,26 +174,30 @@ float largest_number(vec4 values) {
 }
 #endif
 
-uint result_at(uint unit, uint column) {
-  return tile[unit + column / 4u][column & 3u];
+// The element of a chain's operand that has one for each channel.
+#ifndef CHUNKS
+uint channel_of(uint at, uint col) {
+  return P.chain_inner == 1u && P.chain_channels == P.cols ? col : chain_vector_element(at);
 }
+#endif
 
-void store(uint row, uint col, uint chunk, float sum, uint tile_row, bool is_scaled) {
-  if (row < P.rows && col < P.cols) {
-#if HALF
-    float value = sum;
-#else
-    float row_factor = is_scaled ? uintBitsToFloat(row_bits[tile_row]) : 1.0 / 16384.0;
-    float value = sum * row_factor * uintBitsToFloat(b_data[col / 4u][col & 3u]);
+void store_quad(uint row, uint col, uint chunk, vec4 value) {
+  uint at = row * P.cols + col;
+  uint has_quads = HAS_QUADS;
+#ifndef CHUNKS
+  [[unroll]] for (uint c = 0u; c < 4u; ++c) {
+    if (has_quads != 0u || col + c < P.cols) {
+      value[c] = chain_apply_channel(value[c], at + c, channel_of(at + c, col + c));
+    }
+  }
 #endif
-    uint at = row * P.cols + col;
-#ifdef CHUNKS
-    y_data[chunk * P.rows * P.cols + at] = value;
-#else
-    uint vector_element = col;
-    if (P.chain_inner != 1u || P.chain_channels != P.cols) vector_element = chain_vector_element(at);
-    y_data[chunk * P.rows * P.cols + at] = STORE(chain_apply_channel(value, at, vector_element));
-#endif
+  at += chunk * P.rows * P.cols;
+  if (has_quads != 0u) {
+    y_quads[at / 4u] = KEEP4(value);
+  } else {
+    [[unroll]] for (uint c = 0u; c < 4u; ++c) {
+      if (col + c < P.cols) y_data[at + c] = RESULT(value[c]);
+    }
   }
 }
 
@@ -194,6 +218,8 @@ void main() {
   uint begin = chunk * P.chunk_depth;
   uint end = min(begin + P.chunk_depth, P.depth);
 
+  uint has_tail = HAS_TAIL;
+
   // Rows and columns past the end repeat the last; no result shows them.
   uint a_row[A_FETCHES];
   [[unroll]] for (uint i = 0u; i < A_FETCHES; ++i) {
@@ -204,6 +230,7 @@ void main() {
     b_column[i] = B_FIRST + min(col_begin / 8u * uint(PARTS) + B_UNIT(i), P.b_row_units - 1u);
   }
   uint a_units = P.depth * A_UNITS_PER_OCTET / 8u;
+  uint b_last = P.b_terms - uint(STEP);
 #if !HALF
   float largest[A_FETCHES];
   [[unroll]] for (uint i = 0u; i < A_FETCHES; ++i) largest[i] = 0.0;
@@ -223,7 +250,7 @@ void main() {
     a_next[i] = a_data[a_row[i / A_UNITS_PER_OCTET] + min(A_UNIT(i, from), a_units - 1u)]; \
   }                                                                                        \
   [[unroll]] for (uint i = 0u; i < B_FETCHES; ++i) {                                       \
-    uint term = min(from + B_TERM(i), P.b_terms - 1u);                                     \
+    uint term = min(from, b_last) + B_TERM(i);                                             \
     b_next[i] = b_data[b_column[i] + term * P.b_row_units];                                \
   }
 
@@ -239,7 +266,7 @@ void main() {
       // Nobody reads the last step's data any more, then everything is there.
       barrier();
       // b's terms past the end are zero, and so are a's: an infinity times zero is none.
-      if (from + uint(STEP) > P.depth) {
+      if (has_tail != 0u && from + uint(STEP) > P.depth) {
         [[unroll]] for (uint i = 0u; i < A_UNITS_PER_OCTET * A_FETCHES; ++i) {
           if (A_UNIT(i, from) >= a_units) a_next[i] = uvec4(0u);
         }
@@ -282,28 +309,33 @@ void main() {
       from += uint(STEP * SLICES);
       [[unroll]] for (uint k = 0u; k < uint(FRAGS_K); ++k) {
         A_FRAGMENT a[FRAGS_M * PARTS];
-        B_FRAGMENT b[FRAGS_N * PARTS];
         [[unroll]] for (uint i = 0u; i < uint(FRAGS_M * PARTS); ++i) {
           uint at = area + i % uint(PARTS) * uint(A_PLANE) + k * 2u +
                     (warp_row + i / uint(PARTS) * 16u) * uint(A_STRIDE);
           coopMatLoad(a[i], tile, at, uint(A_STRIDE), gl_CooperativeMatrixLayoutRowMajor);
         }
-        [[unroll]] for (uint i = 0u; i < uint(FRAGS_N * PARTS); ++i) {
-          uint at = area + uint(B_BEGIN) + i % uint(PARTS) * uint(B_PLANE) +
-                    k * uint(16 * B_STRIDE) + warp_col / 8u + i / uint(PARTS) * 2u;
-          coopMatLoad(b[i], tile, at, uint(B_STRIDE), gl_CooperativeMatrixLayoutRowMajor);
-        }
         // Behind the first fragments, which wait for less.
         if (k == 0u) {
           FETCH(from)
         }
-#define M (i / uint(FRAGS_N) * uint(PARTS))
-#define N (i % uint(FRAGS_N) * uint(PARTS))
-#if !HALF
-        EACH_SUM low[i] = coopMatMulAdd(a[M], b[N + 1u], low[i]);
-        EACH_SUM low[i] = coopMatMulAdd(a[M + 1u], b[N], low[i]);
+        [[unroll]] for (uint n = 0u; n < uint(FRAGS_N); ++n) {
+          B_FRAGMENT b[PARTS];
+          [[unroll]] for (uint i = 0u; i < uint(PARTS); ++i) {
+            uint at = area + uint(B_BEGIN) + i * uint(B_PLANE) + k * uint(16 * B_STRIDE) +
+                      warp_col / 8u + n * 2u;
+            coopMatLoad(b[i], tile, at, uint(B_STRIDE), gl_CooperativeMatrixLayoutRowMajor);
+          }
+          [[unroll]] for (uint m = 0u; m < uint(FRAGS_M); ++m) {
+            uint i = m * uint(FRAGS_N) + n;
+#if HALF
+            high[i] = coopMatMulAdd(a[m], b[0], high[i]);
+#else
+            low[i] = coopMatMulAdd(a[2u * m], b[1], low[i]);
+            low[i] = coopMatMulAdd(a[2u * m + 1u], b[0], low[i]);
+            high[i] = coopMatMulAdd(a[2u * m], b[0], high[i]);
 #endif
-        EACH_SUM high[i] = coopMatMulAdd(a[M], b[N], high[i]);
+          }
+        }
       }
     }
     barrier();
@@ -343,51 +375,70 @@ void main() {
 #endif
   }
 
-  // Results by way of shared memory, where the place of each is known; four at a time.
-#define EACH_RESULT(first, count, stride)                                              \
-  for (uint quad = first; quad < uint(count); quad += uint(4 * (stride)))              \
-    [[unroll]] for (uint i = quad; i < quad + uint(4 * (stride)); i += uint(stride))   \
-      if ((count) % (4 * (stride)) == 0 || i < uint(count))
 #if !HALF
   EACH_SUM high[i] = high[i] + low[i] * (1.0 / LOW_SCALE);
 #endif
+  // Results by way of shared memory, where the place of each is known: 16 rows of each subgroup at a
+  // time, in quads.
 #if SLICES > 1
-  EACH_SUM {
-    uint at = area + warp * uint(WARP_RESULT_UNITS) + i / uint(FRAGS_N) * uint(16 * RESULT_STRIDE) +
-              i % uint(FRAGS_N) * 4u;
-    coopMatStore(high[i], tile, at, uint(RESULT_STRIDE), gl_CooperativeMatrixLayoutRowMajor);
-  }
-  barrier();
-  EACH_RESULT(index, TILE_M * TILE_N, THREADS) {
-    uint row = i / uint(TILE_N);
-    uint col = i % uint(TILE_N);
-    uint at = (row / uint(WARP_ROWS) * uint(WARPS_N) + col / uint(WARP_COLS)) *
-                  uint(WARP_RESULT_UNITS) +
-              row % uint(WARP_ROWS) * uint(RESULT_STRIDE);
-    float sum = 0.0;
-    [[unroll]] for (uint s = 0u; s < uint(SLICES); ++s) {
-      sum += uintBitsToFloat(result_at(s * uint(TEAM_UNITS) + at, col % uint(WARP_COLS)));
-    }
-    store(row_begin + row, col_begin + col, chunk, sum, row, is_scaled);
-  }
+#  define STRIP_QUADS (16 * WARPS_M * TILE_N / 4)
+#  define STRIP_THREADS THREADS
+#  define STRIP_FIRST index
+#  define STRIP_BARRIER barrier()
 #else
-  uint corner = warp * uint(WARP_RESULT_UNITS);
+#  define STRIP_QUADS (16 * WARP_COLS / 4)
+#  define STRIP_THREADS 32
+#  define STRIP_FIRST lane
+#  define STRIP_BARRIER subgroupBarrier()
+#endif
   for (uint m = 0u; m < uint(FRAGS_M); ++m) {
     // The index of a sum must be known to the compiler, or all of them leave the registers.
     EACH_SUM {
       if (i / uint(FRAGS_N) == m) {
-        coopMatStore(high[i], tile, corner + i % uint(FRAGS_N) * 4u, uint(RESULT_STRIDE),
-                     gl_CooperativeMatrixLayoutRowMajor);
+        uint at = area + warp * uint(WARP_RESULT_UNITS) + i % uint(FRAGS_N) * 4u;
+        coopMatStore(high[i], tile, at, uint(RESULT_STRIDE), gl_CooperativeMatrixLayoutRowMajor);
       }
     }
-    subgroupBarrier();
-    EACH_RESULT(lane, 16 * WARP_COLS, 32) {
-      uint row = warp_row + m * 16u + i / uint(WARP_COLS);
-      uint col = i % uint(WARP_COLS);
-      float sum = uintBitsToFloat(result_at(corner + i / uint(WARP_COLS) * uint(RESULT_STRIDE), col));
-      store(row_begin + row, col_begin + warp_col + col, chunk, sum, row, is_scaled);
-    }
-    subgroupBarrier();
-  }
+    STRIP_BARRIER;
+    for (uint pair = STRIP_FIRST; pair < uint(STRIP_QUADS); pair += uint(2 * STRIP_THREADS)) {
+      vec4 sums[2];
+      uint rows[2];
+      uint cols[2];
+      [[unroll]] for (uint j = 0u; j < 2u; ++j) {
+        // Past the end, where an invocation has one quad alone, it is that one again.
+        uint i = min(pair + j * uint(STRIP_THREADS), uint(STRIP_QUADS - 1));
+#if SLICES > 1
+        uint row = i / uint(TILE_N / 4);
+        uint quad = i % uint(TILE_N / 4);
+        uint owner = row / 16u * uint(WARPS_N) + quad / uint(WARP_COLS / 4);
+        rows[j] = row / 16u * uint(WARP_ROWS) + m * 16u + row % 16u;
+        cols[j] = quad * 4u;
+#else
+        uint row = i / uint(WARP_COLS / 4);
+        uint quad = i % uint(WARP_COLS / 4);
+        uint owner = warp;
+        rows[j] = warp_row + m * 16u + row;
+        cols[j] = warp_col + quad * 4u;
 #endif
+        uint at = owner * uint(WARP_RESULT_UNITS) + row % 16u * uint(RESULT_STRIDE) +
+                  quad % uint(WARP_COLS / 4);
+        sums[j] = vec4(0.0);
+        [[unroll]] for (uint s = 0u; s < uint(SLICES); ++s) {
+          sums[j] += uintBitsToFloat(tile[s * uint(TEAM_UNITS) + at]);
+        }
+      }
+      [[unroll]] for (uint j = 0u; j < 2u; ++j) {
+        uint row = row_begin + rows[j];
+        uint col = col_begin + cols[j];
+        if (row < P.rows && col < P.cols && pair + j * uint(STRIP_THREADS) < uint(STRIP_QUADS)) {
+#if !HALF
+          float row_factor = is_scaled ? uintBitsToFloat(row_bits[rows[j]]) : 1.0 / 16384.0;
+          sums[j] = sums[j] * row_factor * uintBitsToFloat(b_data[col / 4u]);
+#endif
+          store_quad(row, col, chunk, sums[j]);
+        }
+      }
+    }
+    STRIP_BARRIER;
+  }
 }
