@@ -130,6 +130,12 @@ static void reference_transposed(const om_node *node,
 }
 
 static const om_op_case conv_cases[] = {
+    {.name = "windows_of_padding_alone", /* the last columns read no input */
+     .inputs = {"f32 6x6x4x1x1", "f32 4x6x3x1x1 const", "f32 4 const"},
+     .attrs = "dilations=1,2,2 pads=0,0,1,2,1,2 strides=1,2,2"},
+    {.name = "pads_longer_than_the_kernel",
+     .inputs = {"f32 1x3x5x4", "f32 2x3x2x1 const"},
+     .attrs = "pads=3,2,0,1"},
     {.name = "one_axis",
      .inputs = {"f32 2x3x17", "f32 5x3x4 const", "f32 5 const"},
      .attrs = "pads=1,2"},
