@@ -1,19 +1,21 @@
 /* The table of rewrites, and applying it. */
 #include "rewrite/om_rewrite.h"
 
-/* In this order: composed operators are patterns, identities hide them. */
+/* In this order: composed operators are patterns, identities hide them; attention has Transposes of
+ * its own, others stand between a convolution and its bias. */
 static const om_rewrite *const table[] = {
     &om_rewrite_compose,
     &om_rewrite_einsum,
     &om_rewrite_drop_identity,
     &om_rewrite_drop_expand,
-    &om_rewrite_fold_affine,
     &om_rewrite_gelu_from_parts,
     &om_rewrite_hardswish_from_parts,
     &om_rewrite_layernorm_from_parts,
     &om_rewrite_join_masks,
     &om_rewrite_attention,
     &om_rewrite_packed_projections,
+    &om_rewrite_transposes,
+    &om_rewrite_fold_affine,
 };
 
 const om_rewrite *om_rewrite_get(size_t index) {
