@@ -268,6 +268,8 @@ static void simplify_batch(om_attention *a) {
 }
 
 static const char *check(om_gpu_binder *b, const om_attention *a) {
+  const char *reason = om_gpu_rounds_inside(b, OM_ATTENTION_Q);
+  if (reason) return reason;
   for (uint32_t i = OM_ATTENTION_Q_SCALE; i < OM_ATTENTION_INPUTS; ++i) {
     const om_tensor *scale = om_gpu_input(b, i);
     if (scale && !scale->data) return "its scale is known at run time only";

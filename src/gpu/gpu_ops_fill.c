@@ -23,9 +23,14 @@ static const char *add_fill(om_gpu_binder *b,
   return NULL;
 }
 
-/* The bits of a value of 4 or 8 bytes. */
+/* The bits of a value of 4 or 8 bytes; a float16 stands for a float32 here (om_gpu_widen.c). */
 static void read_words(const om_tensor *value, uint32_t out_words[2]) {
+  const float wide = om_gpu_real_at(OM_DTYPE_F16, value->data, 0);
   out_words[0] = out_words[1] = 0;
+  if (value->dtype == OM_DTYPE_F16) {
+    memcpy(out_words, &wide, sizeof wide);
+    return;
+  }
   memcpy(out_words, value->data, om_dtype_bits(value->dtype) / 8);
 }
 

@@ -143,6 +143,7 @@ static const char *bind_scatter(om_gpu_binder *b,
                                 uint64_t looks_of_each,
                                 om_scatter_reduction reduction) {
   const char *reason = check_reduction(b, reduction);
+  if (!reason && reduction != OM_SCATTER_NONE) reason = om_gpu_rounds_inside(b, 0);
   if (reason) return reason;
   if (looks_of_each * params->elems > most_looks) {
     return "it has too many updates for the kernel, which goes through them in order";

@@ -132,6 +132,8 @@ static const char *bind(om_gpu_binder *b) {
   if (is_half && params->mode != OM_RESIZE_NEAREST && changed > 2) {
     return "it interpolates more than two axes of float16";
   }
+  if (changed > 2) reason = om_gpu_rounds_inside(b, 0);
+  if (reason) return reason;
   if (changed == 0 && !om_gpu_input(b, 0)->data) {
     om_gpu_make_view(b);
     return NULL;

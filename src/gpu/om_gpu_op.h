@@ -52,6 +52,7 @@ typedef enum om_chain_op {
 #undef OM_BINARY
   OM_CHAIN_SAVE = 250,       /* keeps the value for a later SAVED operand */
   OM_CHAIN_ADD_SCALED = 251, /* x + y * scalar, of an operand in a buffer */
+  OM_CHAIN_ROUND_HALF = 252, /* to the nearest float16 (om_gpu_widen.c) */
 } om_chain_op;
 
 typedef struct om_chain_item {
@@ -198,6 +199,10 @@ om_shader om_gpu_form(const om_gpu_binder *b, const om_gpu_forms *forms, om_dtyp
 static inline bool om_gpu_chain_is_half(const om_gpu_dispatch *dispatch) {
   return (om_shader_get(dispatch->shader)->half_mask >> dispatch->operand_count & 1) != 0;
 }
+
+/* For an operator that rounds float16 before its result: a reason, where the input is float16,
+ * exact mode wants that and the device has float32 in its place; else NULL. */
+const char *om_gpu_rounds_inside(const om_gpu_binder *b, uint32_t input);
 
 /* Appends a zeroed dispatch of this kernel; its pointer holds until the next call. NULL on no
  * memory (sticks in status): bind returns om_gpu_no_memory then. */

@@ -172,6 +172,7 @@ void om_gpu_session_close(om_ctx *ctx, om_provider_session *session) {
     om_gpu_kernels_deinit(ctx, session);
     om_gpu_cache_deinit(ctx, session);
     om_gpu_store_deinit(ctx, session, &session->weights);
+    om_gpu_widen_deinit(ctx, session);
     session->hal->close(ctx, session->device);
   }
   om_delete(ctx, session);
@@ -203,6 +204,8 @@ om_status om_gpu_session_open(om_ctx *ctx,
     session->limits.max_binding_bytes = options->max_binding_bytes / 4 * 4;
   }
   if (is_set("ONEMODEL_GPU_SEPARATE_SLABS")) session->features.separate_slabs = true;
+  if (is_set("ONEMODEL_GPU_NO_16BIT_STORAGE")) session->features.storage_16bit = false;
+  session->widens_halves = !session->features.storage_16bit;
   session->logs_profiles = is_set("ONEMODEL_GPU_PROFILE");
   session->profiles =
       (session->logs_profiles || options->profile_steps) && session->features.timestamps;
@@ -289,13 +292,14 @@ static om_status plan_begin(om_ctx *ctx,
   *out_plan = NULL;
   OM_GO_NEW(plan, 1);
   plan->session = session;
-  plan->view = view;
+  plan->host_view = plan->view = view;
   plan->steps = OM_POOL_NEW(ctx, &plan->pool, om_gpu_step, view->step_count);
   plan->roots = OM_POOL_NEW(ctx, &plan->pool, uint32_t, view->value_count);
   if (!plan->steps || !plan->roots) {
     st = OM_E_OUT_OF_MEMORY;
     goto done;
   }
+  OM_GO(om_gpu_widen_view(ctx, plan));
   *out_plan = plan;
   plan = NULL; /* the caller owns it now */
 done:
@@ -340,20 +344,19 @@ static const char *check_tensors(om_gpu_binder *b, const om_gpu_op *op) {
 
 /* Whether the device can run the kernels with float16 in memory that bind chose. */
 static const char *check_halves(const om_gpu_binder *b) {
-  const om_provider_session *session = b->plan->session;
   uint32_t half_mask = 0;
   for (size_t i = 0; i < b->step->dispatch_count; ++i) {
     half_mask |= om_shader_get(b->step->dispatches[i].shader)->half_mask;
   }
   if (half_mask == 0) return NULL;
-  if (!session->features.storage_16bit) return "the device has no 16-bit storage for float16";
-  return om_gpu_primitive_reason(OM_PRIMITIVE_FLOAT16 & session->failed_primitives);
+  return om_gpu_primitive_reason(OM_PRIMITIVE_FLOAT16 & b->plan->session->failed_primitives);
 }
 
 static const char *bind(om_gpu_binder *b, const om_gpu_op *op) {
   const char *reason = check_tensors(b, op);
   if (!reason) reason = op->bind(b);
   if (!reason) reason = check_halves(b);
+  if (!reason) reason = om_gpu_round_results(b);
   if (reason || !b->step->is_view) return reason;
   const om_tensor *source = om_gpu_input(b, 0);
   if (!om_gpu_output(b, 0)) return "nothing reads its result";

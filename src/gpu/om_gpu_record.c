@@ -320,12 +320,6 @@ static om_status read_times(om_ctx *ctx,
   return OM_OK;
 }
 
-static size_t tensor_bytes(const om_provider_plan *plan, uint32_t value) {
-  const om_tensor *tensor = &plan->view->values[value].tensor;
-  size_t bytes = 0;
-  return om_shape_bytes(tensor->dtype, tensor->rank, tensor->dims, &bytes) ? bytes : 0;
-}
-
 /* Transfers are whole words: the rest of a tensor of bytes goes through one. */
 static om_status upload_bytes(
     om_ctx *ctx, om_provider_session *session, uint64_t offset, const void *data, size_t bytes) {
@@ -361,8 +355,13 @@ static om_status stage_reads(om_ctx *ctx,
                              const void *const *reads) {
   om_provider_session *session = plan->session;
   for (size_t i = 0; i < region->read_count; ++i) {
-    OM_TRY(upload_bytes(
-        ctx, session, region->read_offsets[i], reads[i], tensor_bytes(plan, region->reads[i])));
+    const void *data = reads[i];
+    size_t bytes = om_gpu_host_bytes(plan, region->reads[i]);
+    if (om_gpu_value_is_widened(plan, region->reads[i])) {
+      OM_TRY(om_gpu_widen_read(ctx, session, reads[i], bytes / 2, &data));
+      bytes *= 2;
+    }
+    OM_TRY(upload_bytes(ctx, session, region->read_offsets[i], data, bytes));
   }
   return OM_OK;
 }
@@ -373,9 +372,17 @@ static om_status fetch_writes(om_ctx *ctx,
                               void *const *writes) {
   om_provider_session *session = plan->session;
   for (size_t i = 0; i < region->write_count; ++i) {
+    const uint64_t offset = region->write_offsets[i];
+    const size_t bytes = om_gpu_host_bytes(plan, region->writes[i]);
+    float *room = NULL;
     if (!writes[i]) continue; /* lent */
-    OM_TRY(download_bytes(
-        ctx, session, region->write_offsets[i], writes[i], tensor_bytes(plan, region->writes[i])));
+    if (!om_gpu_value_is_widened(plan, region->writes[i])) {
+      OM_TRY(download_bytes(ctx, session, offset, writes[i], bytes));
+      continue;
+    }
+    OM_TRY(om_gpu_widen_room(ctx, session, bytes / 2, &room));
+    OM_TRY(download_bytes(ctx, session, offset, room, 2 * bytes));
+    om_gpu_narrow(room, writes[i], bytes / 2);
   }
   return OM_OK;
 }
@@ -385,6 +392,7 @@ const void *om_gpu_lend(om_provider_plan *plan, size_t region_index, size_t writ
   const om_gpu_region *region = &plan->regions[region_index];
   const om_hal_buffer *readback = session->arena.readback;
   if (!session->hal->host_view || !readback) return NULL;
+  if (om_gpu_value_is_widened(plan, region->writes[write])) return NULL;
   const char *bytes = session->hal->host_view(session->device, readback);
   return bytes ? bytes + region->write_offsets[write] : NULL;
 }

@@ -84,6 +84,14 @@ typedef struct om_gpu_arena {
   uint64_t generation; /* grows when a buffer is replaced: recordings are stale then */
 } om_gpu_arena;
 
+/* ---- float16 as float32: om_gpu_widen.c ---- */
+
+typedef struct om_gpu_wide { /* a constant of the session */
+  const void *source;        /* compared, never read */
+  size_t elems;
+  float *data; /* owned */
+} om_gpu_wide;
+
 typedef struct om_gpu_slot { /* where a block of a region lies */
   uint64_t bytes;            /* a multiple of 4 */
   uint32_t first, last;      /* levels that use it, inclusive */
@@ -101,12 +109,17 @@ struct om_provider_session {
   om_hal_features features;
   om_mode mode;
   bool no_fusion;
+  bool widens_halves; /* om_gpu_widen.c */
   bool collect_timings;
   bool profiles; /* om_gpu_profile.c */
   bool logs_profiles;
   uint64_t submission_flops;
   uint32_t failed_primitives; /* bits of om_primitive; exact mode only */
   char exact_failures[128];   /* their names */
+  om_gpu_wide *wides;         /* owned */
+  size_t wide_count, wide_capacity;
+  float *wide_room; /* owned; for what is uploaded and read back */
+  size_t wide_room_elems;
   om_gpu_store weights;
   om_gpu_block zeros; /* of weights: what unused bindings get */
   om_gpu_kernels kernels;
@@ -185,11 +198,12 @@ typedef struct om_gpu_region {
 #define OM_GPU_NO_SLOT UINT32_MAX
 
 struct om_provider_plan {
-  om_provider_session *session; /* borrowed; outlives the plan */
-  const om_plan_view *view;     /* borrowed from the core until plan_end */
-  om_pool pool;                 /* reasons, regions */
-  om_gpu_store store;           /* constants that are this plan's alone */
-  om_gpu_block *constants;      /* owned array; blocks of a store */
+  om_provider_session *session;  /* borrowed; outlives the plan */
+  const om_plan_view *host_view; /* borrowed from the core until plan_end */
+  const om_plan_view *view;      /* the same, or in the pool: values as the device has them */
+  om_pool pool;                  /* reasons, regions */
+  om_gpu_store store;            /* constants that are this plan's alone */
+  om_gpu_block *constants;       /* owned array; blocks of a store */
   size_t constant_count, constant_capacity;
   om_gpu_step *steps;     /* in the pool; view->step_count of them */
   uint32_t *roots;        /* in the pool; by value: itself, or what it is a view of */
@@ -264,6 +278,29 @@ om_status om_gpu_trim(om_ctx *ctx, const om_gpu_kernel_key *key, om_hal_shader *
 /* Frees the copy's code alone; or all of it, NULL included. */
 void om_gpu_free_code(om_ctx *ctx, om_hal_shader *trimmed);
 void om_gpu_free_trimmed(om_ctx *ctx, om_hal_shader *trimmed);
+
+/* ---- om_gpu_widen.c ---- */
+
+/* Makes the plan's view one with float32 in place of float16, where the session widens. */
+om_status om_gpu_widen_view(om_ctx *ctx, om_provider_plan *plan);
+void om_gpu_widen_deinit(om_ctx *ctx, om_provider_session *session);
+/* Behind a binder: rounds its float16 results where they have to be. A reason, or NULL. */
+const char *om_gpu_round_results(om_gpu_binder *b);
+/* A value's bytes on the host, and whether they are halves of those on the device. */
+size_t om_gpu_host_bytes(const om_provider_plan *plan, uint32_t value);
+bool om_gpu_value_is_widened(const om_provider_plan *plan, uint32_t value);
+/* Room for that many floats, until the next call. */
+om_status om_gpu_widen_room(om_ctx *ctx,
+                            om_provider_session *session,
+                            size_t elems,
+                            float **out_room);
+/* Halves of the host's as floats, until the next call; and back. */
+om_status om_gpu_widen_read(om_ctx *ctx,
+                            om_provider_session *session,
+                            const void *data,
+                            size_t elems,
+                            const void **out_wide);
+void om_gpu_narrow(const float *wide, void *out_halves, size_t elems);
 
 /* ---- om_gpu_arena.c ---- */
 

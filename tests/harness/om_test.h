@@ -20,6 +20,9 @@
  *   cpu      a session without a provider, exact and fast, 1 and 3 threads
  *   null     the device package on the null backend: plans and recordings are checked
  *   vulkan   a Vulkan device ($OM_TEST_DEVICE, else the first): exact (the CPU's bits) and fast
+ *   wide     the same as if it had no 16-bit storage; cases with float16 inputs alone
+ *   webgpu   in a browser's build (tests/web): fast; webgpu_exact: the CPU's bits, wherever the
+ *            adapter's self-test puts the operator
  *
  * Every run is done twice, into the session's memory and into the caller's with guard words
  * around it, and must give the same bits. On a device the operator must be accepted (require_gpu)
@@ -28,7 +31,7 @@
  *
  * Output is TAP, a line for each case and backend, then "N passed, N failed, N skipped". Exit code
  * 0, 1 (failures) or 77 (nothing ran). Options: --op NAME, --case PART, --backend LIST
- * ("direct,cpu"; also $OM_TEST_BACKENDS), --seed N (also $OM_TEST_SEED).
+ * ("direct,cpu"; also $OM_TEST_BACKENDS), --seed N (also $OM_TEST_SEED), --each N (every Nth case).
  *
  * Inputs are texts: TYPE SHAPE [const] [FILL]
  *

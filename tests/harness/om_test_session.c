@@ -4,6 +4,7 @@
 
 #include "harness/om_fault.h"
 #include "harness/om_test_case.h"
+#include "harness/om_test_wait.h"
 #include "onemodel/gpu.h"
 #include "onnx/om_model.h"
 
@@ -15,6 +16,7 @@ typedef struct session_log {
 typedef struct session_run {
   om_model *model;
   om_session *session;
+  om_gpu_prepared *prepared; /* owned */
   session_log log;
   om_named_tensor inputs[OM_CASE_INPUTS];
   size_t input_count;
@@ -66,6 +68,11 @@ static om_status create_session(om_ctx *ctx,
     options.provider_options = &gpu;
     options.require_gpu = args->require_gpu;
   }
+  if (args->backend && strcmp(args->backend, "webgpu") == 0) {
+    if (!om_test_prepare_page()) return OM_FAIL(ctx, OM_E_INTERNAL, "There is no device.");
+    OM_TRY(om_test_prepare(&gpu, args->mode, &r->prepared, ctx->error));
+    gpu.prepared = r->prepared;
+  }
   return om_session_create(r->model, &options, &r->session, ctx->error);
 }
 
@@ -88,7 +95,7 @@ static om_status run_once(om_ctx *ctx, session_run *r) {
                             .input_count = r->input_count,
                             .outputs = r->outputs,
                             .output_count = r->output_count};
-  return om_session_run(r->session, &args, ctx->error);
+  return om_test_run(r->session, &args, ctx->error);
 }
 
 /* The second run: into the caller's memory. Strings stay the session's. */
@@ -167,6 +174,7 @@ done:
   if (r) {
     om_session_destroy(r->session);
     om_model_destroy(r->model);
+    om_gpu_prepared_destroy(r->prepared);
     if (st == OM_OK && r->log.error_count > 0) {
       st = OM_FAIL(ctx,
                    OM_E_INTERNAL,

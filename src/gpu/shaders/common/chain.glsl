@@ -38,6 +38,7 @@ layout(set = 0, binding = CHAIN_BINDING + 1, std430) readonly buffer ChainOperan
 
 const uint CHAIN_SAVE = 250u;
 const uint CHAIN_ADD_SCALED = 251u;
+const uint CHAIN_ROUND_HALF = 252u;
 const uint CHAIN_SCALAR = 1u;
 const uint CHAIN_VECTOR = 2u;
 const uint CHAIN_TENSOR = 3u;
@@ -68,6 +69,7 @@ float chain_operate(uint op, float x, float y, float p, float q) {
 #undef OM_UNARY
 #undef OM_BINARY
     case CHAIN_ADD_SCALED: result = x + y * p; break;
+    case CHAIN_ROUND_HALF: result = om_round_half(x); break;
     default: break;
   }
   return result;
