@@ -193,12 +193,20 @@ typedef struct om_log {
 
 typedef struct om_model om_model; /* immutable */
 
+typedef struct om_model_file { /* in memory, in place of a file beside the model */
+  const char *location;        /* as the model's external data name it */
+  const void *bytes;           /* stay as they are until the model is destroyed */
+  size_t byte_count;
+} om_model_file;
+
 typedef struct om_model_options {
   size_t struct_bytes;
   const om_allocator *allocator; /* NULL: the C library's; outlives the model */
   om_log log;
   uint64_t max_bytes; /* the most memory that the model may hold at once; 0: no limit. What lies in
                          its files is not counted. More is OM_E_OUT_OF_MEMORY. */
+  const om_model_file *files; /* looked at before the folder; NULL: none */
+  size_t file_count;
 } om_model_options;
 
 #define OM_MODEL_OPTIONS_INIT {.struct_bytes = sizeof(om_model_options)}
@@ -219,7 +227,7 @@ OM_API OM_MUST_CHECK om_status om_model_load_file(const char *path,
                                                   om_error *error);
 
 /* The same from memory, which must stay as it is until the model is destroyed. External data is
- * refused: there is no folder to look in. */
+ * found in options.files alone: there is no folder to look in. */
 OM_API OM_MUST_CHECK om_status om_model_load_memory(const void *bytes,
                                                     size_t byte_count,
                                                     const om_model_options *options,

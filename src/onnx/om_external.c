@@ -18,13 +18,13 @@ typedef struct keys {
   om_string location, offset, length, checksum;
 } keys;
 
-om_status om_external_init(om_ctx *ctx, const char *model_path, om_external *out_external) {
+om_status om_external_init(om_ctx *ctx, const char *model_path, om_external *inout_external) {
   const char *slash = strrchr(model_path, '/');
   size_t bytes = !slash ? 0 : slash == model_path ? 1 : (size_t)(slash - model_path);
   char *folder = om_new_bytes(ctx, bytes + 2, 1);
   if (!folder) return OM_E_OUT_OF_MEMORY;
   memcpy(folder, bytes ? model_path : ".", bytes ? bytes : 1);
-  *out_external = (om_external){.folder = folder};
+  inout_external->folder = folder;
   return OM_OK;
 }
 
@@ -180,6 +180,13 @@ static om_status open_location(om_ctx *ctx, const char *folder, om_string locati
   }
 }
 
+static const om_model_file *find_given(const om_external *external, om_string location) {
+  for (size_t i = 0; i < external->given_count; ++i) {
+    if (om_string_is(location, external->given[i].location)) return &external->given[i];
+  }
+  return NULL;
+}
+
 static om_status map_location(om_ctx *ctx,
                               om_external *external,
                               om_string location,
@@ -221,8 +228,9 @@ om_status om_external_find(om_ctx *ctx,
   }
   const char *why = refused_text(k.location);
   if (why) return refuse(ctx, k.location, why);
-  if (!external || !external->folder) {
-    return refuse(ctx, k.location, "there is no model folder to look in");
+  const om_model_file *given = external ? find_given(external, k.location) : NULL;
+  if (!given && (!external || !external->folder)) {
+    return refuse(ctx, k.location, "it is not given, and there is no model folder to look in");
   }
   size_t offset = 0;
   size_t length = needed_bytes;
@@ -236,8 +244,10 @@ om_status om_external_find(om_ctx *ctx,
                    length,
                    needed_bytes);
   }
-  const om_file_map *map = NULL;
-  OM_TRY(map_location(ctx, external, k.location, &map));
+  const om_file_map in_memory = {.bytes = given ? given->bytes : NULL,
+                                 .byte_count = given ? given->byte_count : 0};
+  const om_file_map *map = &in_memory;
+  if (!given) OM_TRY(map_location(ctx, external, k.location, &map));
   if (offset > map->byte_count || length > map->byte_count - offset) {
     return OM_FAIL(ctx,
                    OM_E_INVALID_MODEL,

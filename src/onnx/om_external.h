@@ -15,15 +15,18 @@ typedef struct om_external_file {
   om_file_map map;
 } om_external_file;
 
-/* The files opened so far; each is mapped once. Zeroed with `folder` NULL: all are refused. */
+/* The files opened so far; each is mapped once. Zeroed with `folder` NULL: only what is given is
+ * found. */
 typedef struct om_external {
+  const om_model_file *given; /* borrowed while the model is read; looked at first */
+  size_t given_count;
   const char *folder;      /* owned: where the model lies; "." for the current one */
   om_external_file *files; /* owned */
   size_t file_count, file_capacity;
 } om_external;
 
 /* The folder of a model's path. */
-om_status om_external_init(om_ctx *ctx, const char *model_path, om_external *out_external);
+om_status om_external_init(om_ctx *ctx, const char *model_path, om_external *inout_external);
 void om_external_deinit(om_ctx *ctx, om_external *external);
 
 /* Finds the data that a TensorProto's external_data entries (Entry messages) describe: exactly

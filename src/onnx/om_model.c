@@ -296,7 +296,11 @@ static om_status load(om_ctx *ctx,
   OM_GO(create(ctx, &model));
   if (options) model->own_use.limit_bytes = options->max_bytes;
   ctx->use = model->use = &model->own_use;
+  if (options) model->external.given = options->files;
+  if (options && options->files) model->external.given_count = options->file_count;
   OM_GO(read_source(ctx, model, from));
+  model->external.given = NULL; /* borrowed until here */
+  model->external.given_count = 0;
   *out_model = model;
   model = NULL;
 done:

@@ -739,14 +739,9 @@ static void write_file(const char *name, const void *bytes, size_t count) {
 }
 
 /* A model whose weight lies in another file; NULL keys are left out. */
-static om_status load_external(const char *location,
-                               const char *offset,
-                               const char *length,
-                               om_model **out_model,
-                               om_error *error) {
+static om_message external_model(const char *location, const char *offset, const char *length) {
   const char *const keys[] = {"location", "offset", "length"};
   const char *const values[] = {location, offset, length};
-  char path[128];
   om_message graph = {.count = 0}, tensor = {.count = 0};
   om_message_number(&tensor, 1, 2);
   om_message_number(&tensor, 2, OM_DTYPE_F32);
@@ -760,7 +755,16 @@ static om_status load_external(const char *location,
     om_message_nest(&tensor, 13, &entry);
   }
   om_message_nest(&graph, 5, &tensor);
-  om_message bytes = om_message_model(&graph);
+  return om_message_model(&graph);
+}
+
+static om_status load_external(const char *location,
+                               const char *offset,
+                               const char *length,
+                               om_model **out_model,
+                               om_error *error) {
+  char path[128];
+  om_message bytes = external_model(location, offset, length);
   write_file("model.onnx", bytes.bytes, bytes.count);
   (void)snprintf(path, sizeof path, "%s/model.onnx", folder);
   return om_model_load_file(path, NULL, out_model, error);
@@ -779,6 +783,30 @@ static void external_data_are_mapped(void **state) {
   assert_int_equal(load_external("sub/weights.bin", NULL, NULL, &model, &error), OM_OK);
   assert_true(((const float *)find_value(model, "far")->constant->data)[1] == 2.0f);
   om_model_destroy(model);
+}
+
+/* What is given stands for files: for a model from memory, and before those of a folder. */
+static void external_data_are_given(void **state) {
+  const float data[] = {5, 6, 7, 8};
+  const om_model_file files[] = {{"other.bin", data, 4}, {"weights.bin", data, sizeof data}};
+  om_model_options options = OM_MODEL_OPTIONS_INIT;
+  om_error error;
+  om_model *model = NULL;
+  om_message bytes = external_model("weights.bin", "8", "8");
+  (void)state;
+  options.files = files;
+  options.file_count = 2;
+  assert_int_equal(om_model_load_memory(bytes.bytes, bytes.count, &options, &model, &error), OM_OK);
+  assert_true(((const float *)find_value(model, "far")->constant->data)[1] == 8.0f);
+  om_model_destroy(model);
+  bytes = external_model("weights.bin", "12", "8");
+  assert_int_equal(om_model_load_memory(bytes.bytes, bytes.count, &options, &model, &error),
+                   OM_E_INVALID_MODEL);
+  assert_non_null(strstr(error.message, "ends at byte 16"));
+  options.file_count = 1;
+  assert_int_equal(om_model_load_memory(bytes.bytes, bytes.count, &options, &model, &error),
+                   OM_E_INVALID_MODEL);
+  assert_non_null(strstr(error.message, "it is not given"));
 }
 
 static void external_data_stay_in_the_folder(void **state) {
@@ -883,6 +911,7 @@ int main(void) {
       cmocka_unit_test(every_prefix_and_flip_is_survived),
       cmocka_unit_test(wrong_calls_are_refused),
       cmocka_unit_test(external_data_are_mapped),
+      cmocka_unit_test(external_data_are_given),
       cmocka_unit_test(external_data_stay_in_the_folder),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
