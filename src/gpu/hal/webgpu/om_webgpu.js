@@ -26,7 +26,7 @@ addToLibrary({
       if (!adapter) throw new Error("WebGPU found no adapter.");
       const requiredLimits = {};
       for (const name of omGpu.limitNames) requiredLimits[name] = adapter.limits[name];
-      const requiredFeatures = ["shader-f16"].filter((feature) => adapter.features.has(feature));
+      const requiredFeatures = ["shader-f16", "timestamp-query"].filter((feature) => adapter.features.has(feature));
       const device = await adapter.requestDevice({ requiredLimits, requiredFeatures });
       const info = adapter.info ?? {};
       const words = [info.vendor, info.architecture, info.device, info.description];
@@ -86,6 +86,9 @@ addToLibrary({
           const group = omGpu.bindGroup(state, kernel, words, at + 6, params, words[at + 5]);
           operations.push({ kernel, group, groups });
           at += 6 + 3 * kernel.bindingCount;
+        } else if (words[at] === 3) {
+          operations.push({ slot: words[at + 1] });
+          at += 2;
         } else {
           const [source, target] = [state.buffers[words[at + 1] - 1], state.buffers[words[at + 3] - 1]];
           operations.push({
@@ -98,13 +101,31 @@ addToLibrary({
       return operations;
     },
 
-    encode: function (encoder, operations) {
+    // Room for a recording's timestamps: in the device's queries, then where they can be read.
+    makeClock: function ({ device }, count) {
+      const { QUERY_RESOLVE, COPY_SRC, COPY_DST, MAP_READ } = GPUBufferUsage;
+      const size = 8 * count;
+      return {
+        count, set: device.createQuerySet({ type: "timestamp", count }),
+        resolved: device.createBuffer({ size, usage: QUERY_RESOLVE | COPY_SRC }),
+        // What a submission maps when it is done, as a buffer for reading is.
+        target: { buffer: device.createBuffer({ size, usage: MAP_READ | COPY_DST }), isMapped: false, range: null },
+      };
+    },
+
+    encode: function (encoder, { operations, clock }) {
       let pass = null;
-      for (const { kernel, group, groups, copy } of operations) {
-        if (copy) {
+      for (const { kernel, group, groups, copy, slot } of operations) {
+        if (copy || slot !== undefined) {
           pass?.end();
           pass = null;
+        }
+        if (copy) {
           encoder.copyBufferToBuffer(...copy);
+          continue;
+        }
+        if (slot !== undefined) { // time is told where a pass begins: one of its own
+          encoder.beginComputePass({ timestampWrites: { querySet: clock.set, beginningOfPassWriteIndex: slot } }).end();
           continue;
         }
         pass ??= encoder.beginComputePass();
@@ -113,20 +134,24 @@ addToLibrary({
         pass.dispatchWorkgroups(...groups);
       }
       pass?.end();
+      if (!clock) return;
+      encoder.resolveQuerySet(clock.set, 0, clock.count, clock.resolved, 0);
+      encoder.copyBufferToBuffer(clock.resolved, 0, clock.target.buffer, 0, 8 * clock.count);
     },
 
     submit: async function (state, recordings, number) {
       const operations = recordings.flatMap((recording) => recording.operations);
       await Promise.all(operations.map(({ kernel }) => kernel?.made));
       if (state.error) return;
-      const mapped = new Set(operations.map((o) => o.target).filter((t) => t?.isMapped !== undefined));
+      const clocks = recordings.filter(({ clock }) => clock).map(({ clock }) => clock.target);
+      const mapped = new Set([...operations.map((o) => o.target).filter((t) => t?.isMapped !== undefined), ...clocks]);
       for (const target of mapped) {
         if (target.isMapped) target.buffer.unmap();
         target.isMapped = false;
         target.range = null;
       }
       const encoder = state.device.createCommandEncoder();
-      omGpu.encode(encoder, operations);
+      for (const recording of recordings) omGpu.encode(encoder, recording);
       state.device.queue.submit([encoder.finish()]);
       await Promise.all([state.device.queue.onSubmittedWorkDone(),
                          ...Array.from(mapped, (t) => t.buffer.mapAsync(GPUMapMode.READ))]);
@@ -159,6 +184,9 @@ addToLibrary({
 
   om_webgpu_js_has_float16__deps: ["$omGpu"],
   om_webgpu_js_has_float16: (handle) => Number(omGpu.opened[handle - 1].device.features.has("shader-f16")),
+
+  om_webgpu_js_has_clock__deps: ["$omGpu"],
+  om_webgpu_js_has_clock: (handle) => Number(omGpu.opened[handle - 1].device.features.has("timestamp-query")),
 
   om_webgpu_js_error__deps: ["$omGpu"],
   om_webgpu_js_error: (handle, reason, capacity) => {
@@ -239,7 +267,7 @@ addToLibrary({
   om_webgpu_js_kernel_destroy: (handle, kernel) => { omGpu.opened[handle - 1].kernels[kernel - 1] = null; },
 
   om_webgpu_js_recording_create__deps: ["$omGpu"],
-  om_webgpu_js_recording_create: (handle, words, wordCount, params, paramsBytes) => {
+  om_webgpu_js_recording_create: (handle, words, wordCount, params, paramsBytes, timestampCount) => {
     const state = omGpu.opened[handle - 1];
     let buffer = null;
     if (paramsBytes > 0) {
@@ -247,14 +275,26 @@ addToLibrary({
       state.device.queue.writeBuffer(buffer, 0, HEAPU8, params >>> 0, paramsBytes);
     }
     const list = HEAPU32.subarray(words >>> 2, (words >>> 2) + wordCount);
-    return omGpu.add(state.recordings, { operations: omGpu.read(state, list, buffer), params: buffer });
+    const clock = timestampCount > 0 ? omGpu.makeClock(state, timestampCount) : null;
+    return omGpu.add(state.recordings, { operations: omGpu.read(state, list, buffer), params: buffer, clock });
   },
 
   om_webgpu_js_recording_destroy__deps: ["$omGpu"],
   om_webgpu_js_recording_destroy: (handle, recording) => {
     const state = omGpu.opened[handle - 1];
-    state.recordings[recording - 1].params?.destroy();
+    const { params, clock } = state.recordings[recording - 1];
+    params?.destroy();
+    for (const object of clock ? [clock.set, clock.resolved, clock.target.buffer] : []) object.destroy();
     state.recordings[recording - 1] = null;
+  },
+
+  om_webgpu_js_timestamps__deps: ["$omGpu"],
+  om_webgpu_js_timestamps: (handle, recording, count, times) => {
+    const { clock } = omGpu.opened[handle - 1].recordings[recording - 1];
+    if (!clock?.target.isMapped || count > clock.count) return 0;
+    clock.target.range ??= clock.target.buffer.getMappedRange();
+    HEAPU8.set(new Uint8Array(clock.target.range, 0, 8 * count), times >>> 0);
+    return 1;
   },
 
   om_webgpu_js_submit__deps: ["$omGpu"],

@@ -30,6 +30,7 @@ typedef struct om_webgpu_recording {
   size_t word_count, word_capacity;
   uint8_t *params; /* owned until then */
   size_t params_bytes, params_capacity;
+  uint32_t timestamp_count;
 } om_webgpu_recording;
 
 static inline om_webgpu_device *om_webgpu_device_of(om_hal_device *device) {
@@ -53,6 +54,11 @@ om_status om_webgpu_record_copy(om_ctx *ctx,
                                 const om_hal_binding *source,
                                 const om_hal_binding *target);
 om_status om_webgpu_record_barrier(om_ctx *ctx, om_hal_recording *recording);
+om_status om_webgpu_record_timestamp(om_ctx *ctx, om_hal_recording *recording, uint32_t index);
+om_status om_webgpu_timestamps(om_ctx *ctx,
+                               om_hal_recording *recording,
+                               uint32_t count,
+                               uint64_t *out_ns);
 om_status om_webgpu_recording_end(om_ctx *ctx, om_hal_recording *recording);
 void om_webgpu_recording_destroy(om_ctx *ctx, om_hal_device *device, om_hal_recording *recording);
 om_status om_webgpu_submit(om_ctx *ctx,

@@ -61,6 +61,7 @@ static void read_limits(om_webgpu_device *device) {
   };
   device->features = (om_hal_features){
       .storage_16bit = om_webgpu_js_has_float16(handle) != 0,
+      .timestamps = om_webgpu_js_has_clock(handle) != 0,
       .separate_slabs = true,
       .never_waits = true,
   };
@@ -243,20 +244,6 @@ static om_status wait(om_ctx *ctx, om_hal_device *device, uint64_t number) {
   return OM_FAIL(ctx, OM_E_UNSUPPORTED, "A browser cannot wait for the GPU.");
 }
 
-static om_status timestamps(om_ctx *ctx,
-                            om_hal_recording *recording,
-                            uint32_t count,
-                            uint64_t *out_ns) {
-  (void)recording;
-  (void)count;
-  (void)out_ns;
-  return OM_FAIL(ctx, OM_E_UNSUPPORTED, "The WebGPU backend has no timestamps.");
-}
-
-static om_status record_timestamp(om_ctx *ctx, om_hal_recording *recording, uint32_t index) {
-  return timestamps(ctx, recording, index, NULL);
-}
-
 const om_hal om_hal_webgpu = {
     .name = "webgpu",
     .list = list,
@@ -275,11 +262,11 @@ const om_hal om_hal_webgpu = {
     .record_dispatch = om_webgpu_record_dispatch,
     .record_copy = om_webgpu_record_copy,
     .record_barrier = om_webgpu_record_barrier,
-    .record_timestamp = record_timestamp,
+    .record_timestamp = om_webgpu_record_timestamp,
     .recording_end = om_webgpu_recording_end,
     .recording_destroy = om_webgpu_recording_destroy,
     .submit = om_webgpu_submit,
     .is_done = is_done,
     .wait = wait,
-    .timestamps = timestamps,
+    .timestamps = om_webgpu_timestamps,
 };

@@ -24,10 +24,11 @@ enum { /* of om_webgpu_js_buffer_create */
        OM_WEBGPU_MAPPED,
 };
 
-enum {                         /* the first word of a recorded operation */
-       OM_WEBGPU_DISPATCH = 1, /* kernel, groups x y z, params offset, then for each binding of the
-                                  kernel: buffer, offset, bytes */
-       OM_WEBGPU_COPY = 2,     /* source, offset, target, offset, bytes */
+enum {                          /* the first word of a recorded operation */
+       OM_WEBGPU_DISPATCH = 1,  /* kernel, groups x y z, params offset, then for each binding of the
+                                   kernel: buffer, offset, bytes */
+       OM_WEBGPU_COPY = 2,      /* source, offset, target, offset, bytes */
+       OM_WEBGPU_TIMESTAMP = 3, /* slot */
 };
 
 /* The devices that the page has made ready and that no session has opened yet. */
@@ -38,6 +39,7 @@ om_webgpu_handle om_webgpu_js_open(uint32_t index);
 void om_webgpu_js_close(om_webgpu_handle device);
 double om_webgpu_js_limit(om_webgpu_handle device, uint32_t which);
 uint32_t om_webgpu_js_has_float16(om_webgpu_handle device);
+uint32_t om_webgpu_js_has_clock(om_webgpu_handle device);
 
 /* The device's first failure since it was opened: 1 if it is lost, 2 if it ran out of memory, 3 for
  * another; 0: none. The reason as above. */
@@ -71,8 +73,15 @@ om_webgpu_handle om_webgpu_js_recording_create(om_webgpu_handle device,
                                                const uint32_t *words,
                                                size_t word_count,
                                                const void *params,
-                                               size_t params_bytes);
+                                               size_t params_bytes,
+                                               uint32_t timestamp_count);
 void om_webgpu_js_recording_destroy(om_webgpu_handle device, om_webgpu_handle recording);
+
+/* Nanoseconds of its first `count` slots, once a submission of it is done. 0: none is. */
+uint32_t om_webgpu_js_timestamps(om_webgpu_handle device,
+                                 om_webgpu_handle recording,
+                                 uint32_t count,
+                                 uint64_t *times);
 
 /* Hands recordings over as submission `number`, and maps the buffers for reading that they write.
  */

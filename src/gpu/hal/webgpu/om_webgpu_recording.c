@@ -56,12 +56,13 @@ om_status om_webgpu_recording_begin(om_ctx *ctx,
   (void)dispatch_count;
   *out_recording = NULL;
   OM_TRY(om_webgpu_check(ctx, device));
-  if (timestamp_count > 0) {
-    return OM_FAIL(ctx, OM_E_UNSUPPORTED, "The WebGPU backend has no timestamps.");
+  if (timestamp_count > 0 && !device->features.timestamps) {
+    return OM_FAIL(ctx, OM_E_UNSUPPORTED, "The device has no timestamps.");
   }
   recording = om_new_bytes(ctx, 1, sizeof *recording);
   if (!recording) return OM_E_OUT_OF_MEMORY;
   recording->device = device;
+  recording->timestamp_count = timestamp_count;
   *out_recording = (om_hal_recording *)recording;
   return OM_OK;
 }
@@ -107,10 +108,28 @@ om_status om_webgpu_record_barrier(om_ctx *ctx, om_hal_recording *recording) {
   return OM_OK;
 }
 
+om_status om_webgpu_record_timestamp(om_ctx *ctx, om_hal_recording *recording, uint32_t index) {
+  om_webgpu_recording *r = recording_of(recording);
+  if (index >= r->timestamp_count) {
+    return OM_FAIL(ctx, OM_E_INTERNAL, "Timestamp %u is not one of %u.", index, r->timestamp_count);
+  }
+  OM_TRY(add_word(ctx, r, OM_WEBGPU_TIMESTAMP));
+  return add_word(ctx, r, index);
+}
+
+om_status om_webgpu_timestamps(om_ctx *ctx,
+                               om_hal_recording *recording,
+                               uint32_t count,
+                               uint64_t *out_ns) {
+  const om_webgpu_recording *r = recording_of(recording);
+  if (om_webgpu_js_timestamps(r->device->handle, r->handle, count, out_ns) != 0) return OM_OK;
+  return OM_FAIL(ctx, OM_E_INTERNAL, "Timestamps were read before the end of their submission.");
+}
+
 om_status om_webgpu_recording_end(om_ctx *ctx, om_hal_recording *hal_recording) {
   om_webgpu_recording *r = recording_of(hal_recording);
   r->handle = om_webgpu_js_recording_create(
-      r->device->handle, r->words, r->word_count, r->params, r->params_bytes);
+      r->device->handle, r->words, r->word_count, r->params, r->params_bytes, r->timestamp_count);
   om_delete(ctx, r->words);
   om_delete(ctx, r->params);
   r->words = NULL;
