@@ -18,3 +18,13 @@ target_link_options(onemodel_wasm PRIVATE
 add_custom_target(onemodel_package ALL
   COMMAND ${CMAKE_COMMAND} -E copy_if_different ${web}/package.json ${web}/onemodel.mjs ${web}/onemodel.d.ts ${package}
   DEPENDS onemodel_wasm ${web}/package.json ${web}/onemodel.mjs ${web}/onemodel.d.ts)
+
+# The example's page finds boxes by the same code as examples/ocr.
+set_source_files_properties(${CMAKE_SOURCE_DIR}/examples/web/boxes.c PROPERTIES COMPILE_OPTIONS "-Wno-missing-prototypes")
+add_executable(example_boxes ${CMAKE_SOURCE_DIR}/examples/web/boxes.c ${CMAKE_SOURCE_DIR}/examples/ocr/boxes.c)
+target_link_libraries(example_boxes PRIVATE om_warnings)
+set_target_properties(example_boxes PROPERTIES
+  OUTPUT_NAME boxes SUFFIX .mjs RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/example)
+target_link_options(example_boxes PRIVATE --no-entry
+  -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web -sFILESYSTEM=0 -sSINGLE_FILE -sALLOW_MEMORY_GROWTH
+  -sEXPORTED_FUNCTIONS=_malloc,_free -sEXPORTED_RUNTIME_METHODS=HEAPF32,HEAPU32)

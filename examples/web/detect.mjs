@@ -1,12 +1,12 @@
-// From a picture to the boxes around its text: what the detector wants, and what its map means.
+// From a picture to the boxes around its text: what the detector wants, and what its map means (examples/ocr/boxes.c,
+// as WebAssembly).
+import createBoxes from "./example/boxes.mjs";
 
 const MOST_SIDE = 960;         // pixels; larger pictures are made smaller
 const STEP = 32;               // the detector halves its map five times
 const MEAN = [0.485, 0.456, 0.406], DEVIATION = [0.229, 0.224, 0.225]; // it was trained so, in BGR
-const LEAST_SCORE = 0.3;       // of a pixel that is text
-const LEAST_MEAN_SCORE = 0.5;  // of a box
-const LEAST_SIDE = 3;          // pixels of the map
-const GROWTH = 0.8;            // the map shows the middle of a line: a box grows by this share of its height
+
+let loading = null;
 
 /** The detector's input for a picture, and what its pixels are in the picture's. */
 export function prepare(bitmap) {
@@ -31,50 +31,22 @@ export function prepare(bitmap) {
   };
 }
 
-// The pixels that are text and touch `start`, as a box with their mean score; marks them as seen.
-function flood(map, width, height, start, seen) {
-  const todo = [start];
-  let left = width, right = 0, top = height, bottom = 0, sum = 0, count = 0;
-  seen[start] = 1;
-  while (todo.length > 0) {
-    const at = todo.pop();
-    const x = at % width, y = (at - x) / width;
-    left = Math.min(left, x);
-    right = Math.max(right, x);
-    top = Math.min(top, y);
-    bottom = Math.max(bottom, y);
-    sum += map[at];
-    count += 1;
-    const neighbours = [x > 0 ? at - 1 : -1, x + 1 < width ? at + 1 : -1,
-                        y > 0 ? at - width : -1, y + 1 < height ? at + width : -1];
-    for (const next of neighbours) {
-      if (next < 0 || seen[next] || map[next] < LEAST_SCORE) continue;
-      seen[next] = 1;
-      todo.push(next);
-    }
-  }
-  return { left, top, right: right + 1, bottom: bottom + 1, score: sum / count };
-}
-
-/** The boxes of the detector's map, in the picture's pixels, from the top down. */
-export function findBoxes({ dims, data }, { xScale, yScale }) {
+/** The boxes of the detector's map, in the picture's pixels, from the top down: {corners: [{x, y} x 4], score}. */
+export async function findBoxes({ dims, data }, { xScale, yScale }) {
+  const m = await (loading ??= createBoxes());
   const [, , height, width] = dims;
-  const seen = new Uint8Array(width * height);
-  const boxes = [];
-  for (let at = 0; at < data.length; ++at) {
-    if (seen[at] || data[at] < LEAST_SCORE) continue;
-    const box = flood(data, width, height, at, seen);
-    const lineHeight = Math.min(box.right - box.left, box.bottom - box.top);
-    if (lineHeight < LEAST_SIDE || box.score < LEAST_MEAN_SCORE) continue;
-    const margin = lineHeight * GROWTH;
-    const x = Math.max(0, box.left - margin), y = Math.max(0, box.top - margin);
-    boxes.push({
-      x: x * xScale,
-      y: y * yScale,
-      width: (Math.min(width, box.right + margin) - x) * xScale,
-      height: (Math.min(height, box.bottom + margin) - y) * yScale,
-      score: box.score,
+  const map = m._malloc(4 * data.length), count = m._malloc(4);
+  let boxes = 0;
+  try {
+    if (!map || !count) throw new Error("There is no memory for the map.");
+    m.HEAPF32.set(data, map / 4);
+    boxes = m._boxes_of(map, width, height, xScale, yScale, count);
+    if (!boxes) throw new Error("There is no memory for the boxes.");
+    return Array.from({ length: m.HEAPU32[count / 4] }, (_, i) => {
+      const numbers = m.HEAPF32.slice(boxes / 4 + 9 * i, boxes / 4 + 9 * i + 9);
+      return { corners: [0, 2, 4, 6].map((at) => ({ x: numbers[at], y: numbers[at + 1] })), score: numbers[8] };
     });
+  } finally {
+    for (const block of [map, count, boxes]) m._free(block);
   }
-  return boxes.sort((a, b) => a.y - b.y);
 }

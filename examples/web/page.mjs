@@ -35,7 +35,12 @@ function draw(bitmap, boxes) {
   context.drawImage(bitmap, 0, 0);
   context.lineWidth = Math.max(2, bitmap.width / 400);
   context.strokeStyle = "#e02020";
-  for (const { x, y, width, height } of boxes) context.strokeRect(x, y, width, height);
+  for (const { corners } of boxes) {
+    context.beginPath();
+    for (const { x, y } of corners) context.lineTo(x, y);
+    context.closePath();
+    context.stroke();
+  }
 }
 
 function tell(facts) {
@@ -66,7 +71,7 @@ async function read(file) {
     times.push(performance.now());
     const [map] = Object.values(await model.run({ [model.inputs[0].name]: input }));
     times.push(performance.now());
-    const boxes = findBoxes(map, scales);
+    const boxes = await findBoxes(map, scales);
     draw(bitmap, boxes);
     times.push(performance.now());
     const ms = (i) => `${(times[i + 1] - times[i]).toFixed(0)} ms`;
