@@ -1,7 +1,7 @@
 /* What JavaScript calls: the core API with flat arguments, since a script cannot lay out structs.
  *
- * A pointer is a number there. An om_web_error holds what went wrong; texts are lent until the object they
- * belong to is destroyed or used again.
+ * A pointer is a number there. An om_web_error holds what went wrong; texts are lent until the
+ * object they belong to is destroyed or used again.
  */
 #include <emscripten.h>
 #include <stdlib.h>
@@ -27,10 +27,18 @@ EXPORT const char *om_web_error_message(const om_error *error) {
 
 /* ---- Models ---- */
 
-/* The bytes stay the caller's and must outlive the model. */
-EXPORT om_model *om_web_model_load(const void *bytes, size_t byte_count, om_error *error) {
+/* files: for each a name, where its bytes are, and how many. Names and bytes stay the caller's; the
+ * bytes, the model's too, must outlive the model. */
+EXPORT om_model *om_web_model_load(const void *bytes,
+                                   size_t byte_count,
+                                   const om_model_file *files,
+                                   size_t file_count,
+                                   om_error *error) {
   om_model *model = NULL;
-  return om_model_load_memory(bytes, byte_count, NULL, &model, error) == OM_OK ? model : NULL;
+  om_model_options options = OM_MODEL_OPTIONS_INIT;
+  options.files = files;
+  options.file_count = file_count;
+  return om_model_load_memory(bytes, byte_count, &options, &model, error) == OM_OK ? model : NULL;
 }
 
 EXPORT void om_web_model_destroy(om_model *model) {
@@ -69,10 +77,12 @@ EXPORT double om_web_value_dim(const om_model *model, bool is_output, size_t ind
 /* ---- Sessions ---- */
 
 /* On the device that the page has made ready. NULL on a failure. */
-EXPORT om_gpu_prepared *om_web_prepare(bool is_exact, om_error *error) {
+EXPORT om_gpu_prepared *om_web_prepare(bool is_exact, bool profiles, om_error *error) {
   om_gpu_prepared *prepared = NULL;
+  om_gpu_options options = OM_GPU_OPTIONS_INIT;
   const om_mode mode = is_exact ? OM_MODE_EXACT : OM_MODE_FAST;
-  return om_gpu_prepare_begin(NULL, mode, NULL, &prepared, error) == OM_OK ? prepared : NULL;
+  options.profile_steps = profiles;
+  return om_gpu_prepare_begin(&options, mode, NULL, &prepared, error) == OM_OK ? prepared : NULL;
 }
 
 /* 1: done. 0: not yet. -1: it failed. */
@@ -234,6 +244,37 @@ EXPORT int om_web_node_place(const om_diagnostics *diagnostics, size_t index) {
 
 EXPORT int om_web_node_region(const om_diagnostics *diagnostics, size_t index) {
   return diagnostics->nodes[index].region;
+}
+
+/* ---- Times of the last run's steps, of a session that profiles ---- */
+
+static om_gpu_step_time step_time(const om_session *session, size_t index) {
+  const om_gpu_step_time *times = NULL;
+  size_t count = 0;
+  if (om_gpu_get_step_times(session, &times, &count, NULL) != OM_OK) count = 0;
+  return index < count ? times[index] : (om_gpu_step_time){0};
+}
+
+EXPORT size_t om_web_step_count(const om_session *session) {
+  const om_gpu_step_time *times = NULL;
+  size_t count = 0;
+  return om_gpu_get_step_times(session, &times, &count, NULL) == OM_OK ? count : 0;
+}
+
+EXPORT const char *om_web_step_node(const om_session *session, size_t index) {
+  return step_time(session, index).node;
+}
+
+EXPORT const char *om_web_step_type(const om_session *session, size_t index) {
+  return step_time(session, index).type;
+}
+
+EXPORT double om_web_step_dispatches(const om_session *session, size_t index) {
+  return (double)step_time(session, index).dispatches;
+}
+
+EXPORT double om_web_step_ms(const om_session *session, size_t index) {
+  return step_time(session, index).ms;
 }
 
 /* ---- The device ---- */

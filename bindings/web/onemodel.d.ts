@@ -29,14 +29,21 @@ export interface Progress {
   totalBytes: number;
 }
 
+/** An address, the bytes themselves, or a response whose body is read as it comes. */
+export type Source = string | URL | Uint8Array | ArrayBuffer | Response;
+
 export interface LoadOptions {
   /** "auto" (the default): WebGPU where there is a device, else the CPU. */
   device?: "auto" | "gpu" | "cpu";
   mode?: "fast" | "exact";
   /** An operator that cannot run on the device is an error. */
   requireGpu?: boolean;
-  /** While the model is loaded. */
+  /** While the model and its external data are loaded: of all of it. */
   progress?: (progress: Progress) => void;
+  /** The files that the model's external data name, by those names. */
+  externalData?: Record<string, Source>;
+  /** Takes the device's time of each step (stepTimes); runs take longer then. */
+  profile?: boolean;
   /** Instead of navigator.gpu: Dawn's in Node. */
   gpu?: GPU;
 }
@@ -48,6 +55,14 @@ export interface NodePlacement {
   /** null unless on the device. */
   region: number | null;
   reason: string;
+}
+
+export interface StepTime {
+  name: string;
+  operator: string;
+  dispatches: number;
+  /** With what was fused into the step. */
+  ms: number;
 }
 
 export interface Diagnostics {
@@ -78,14 +93,16 @@ export class OneModelError extends Error {
 }
 
 export class OneModel {
-  /** Loads a model from its address or its bytes, and makes a device and a session for it. */
-  static load(source: string | URL | Uint8Array | ArrayBuffer, options?: LoadOptions): Promise<OneModel>;
+  /** Loads a model, and makes a device and a session for it. */
+  static load(source: Source, options?: LoadOptions): Promise<OneModel>;
   readonly inputs: ValueInfo[];
   readonly outputs: ValueInfo[];
   /** Runs of one model take turns. The results are the caller's. `outputs`: which; all if left out. */
   run(inputs: Record<string, Tensor>, outputs?: string[]): Promise<Record<string, Required<Tensor>>>;
   /** Where each operator runs, and why, for inputs of these shapes (their data may be left out). */
   diagnose(inputs: Record<string, Omit<Tensor, "data"> & { data?: TensorData }>): Promise<Diagnostics>;
+  /** Device time of the last run's steps, in order; none without `profile`, or where the device has no clock. */
+  stepTimes(): Promise<StepTime[]>;
   info(): Info;
   /** Frees the model, the session and its device. */
   dispose(): Promise<void>;

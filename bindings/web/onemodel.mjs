@@ -27,34 +27,40 @@ let loading = null;
 // One WebAssembly instance serves all models of a page.
 const getModule = () => (loading ??= createModule());
 
-async function readAll(response, progress) {
+// Bytes, or a response whose body is still to come.
+async function open(source) {
+  if (source instanceof ArrayBuffer) return { bytes: new Uint8Array(source) };
+  if (ArrayBuffer.isView(source)) return { bytes: bytesOf(source) };
+  let response = source;
+  if (!(source instanceof Response)) {
+    try {
+      response = await fetch(source);
+    } catch (error) {
+      throw new OneModelError("OM_E_IO", `${source} could not be loaded: ${error.message}`);
+    }
+  }
   if (!response.ok) {
     throw new OneModelError("OM_E_IO", `${response.url}: the server answered ${response.status}.`);
   }
-  const totalBytes = Number(response.headers.get("content-length") ?? 0);
-  const parts = [];
-  let loadedBytes = 0;
-  for (const reader = response.body.getReader();;) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    parts.push(value);
-    loadedBytes += value.length;
-    progress?.({ loadedBytes, totalBytes });
-  }
-  return { parts, bytes: loadedBytes };
+  // Of a body that is packed on its way the header counts other bytes.
+  const isPacked = response.headers.has("content-encoding");
+  return { response, announced: isPacked ? 0 : Number(response.headers.get("content-length") ?? 0) };
 }
 
-async function fetchModel(source, progress) {
-  if (source instanceof ArrayBuffer) return { parts: [new Uint8Array(source)], bytes: source.byteLength };
-  if (ArrayBuffer.isView(source)) {
-    const part = new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
-    return { parts: [part], bytes: part.length };
+// The chunks of what was opened, in turn.
+async function* chunksOf({ bytes, response }) {
+  if (bytes) {
+    yield bytes;
+    return;
   }
   try {
-    return await readAll(await fetch(source), progress);
+    for (const reader = response.body.getReader();;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
   } catch (error) {
-    if (error instanceof OneModelError) throw error;
-    throw new OneModelError("OM_E_IO", `${source} could not be loaded: ${error.message}`);
+    throw new OneModelError("OM_E_IO", `${response.url || "The download"} broke off: ${error.message}`);
   }
 }
 
@@ -106,6 +112,32 @@ class Scratch {
     this.module.HEAPU8.set(data, pointer);
     return pointer;
   }
+  // What was opened, chunk by chunk into its place; where nobody said how long it is, when all of it is there.
+  async receive(opened, count) {
+    const announced = opened.bytes?.length ?? opened.announced;
+    const parts = [];
+    let at = announced > 0 ? this.alloc(announced) : 0, size = 0;
+    for await (const chunk of chunksOf(opened)) {
+      if (announced > 0 && size + chunk.length > announced) {
+        throw new OneModelError("OM_E_IO", `${opened.response.url} is longer than the ${announced} bytes it announced.`);
+      }
+      if (announced > 0) this.module.HEAPU8.set(chunk, at + size);
+      else parts.push(chunk);
+      size += chunk.length;
+      count(chunk.length);
+    }
+    if (announced > 0 && size !== announced) {
+      throw new OneModelError("OM_E_IO", `${opened.response.url} ended after ${size} of ${announced} bytes.`);
+    }
+    if (announced > 0) return { at, size };
+    at = this.alloc(size);
+    let offset = at;
+    for (const part of parts) {
+      this.module.HEAPU8.set(part, offset);
+      offset += part.length;
+    }
+    return { at, size };
+  }
   free() {
     for (const pointer of this.pointers) this.module._free(pointer);
     this.pointers = [];
@@ -123,12 +155,14 @@ export class OneModel {
 
   static async load(source, options = {}) {
     const one = new OneModel();
-    const { parts, bytes } = await fetchModel(source, options.progress);
-    one.#module = await getModule();
-    one.#memory = new Scratch(one.#module);
+    const names = Object.keys(options.externalData ?? {});
+    const [module, ...opened] = await Promise.all(
+      [getModule(), ...[source, ...names.map((name) => options.externalData[name])].map(open)]);
+    one.#module = module;
+    one.#memory = new Scratch(module);
     try {
-      one.#error = one.#module._om_web_error_new();
-      one.#readModel(parts, bytes);
+      one.#error = module._om_web_error_new();
+      await one.#readModel(names, opened, options.progress);
       await one.#makeSession(options);
       return one;
     } catch (error) {
@@ -137,14 +171,22 @@ export class OneModel {
     }
   }
 
-  #readModel(parts, bytes) {
-    const at = this.#memory.alloc(bytes);
-    let offset = at;
-    for (const part of parts) {
-      this.#module.HEAPU8.set(part, offset);
-      offset += part.length;
+  async #readModel(names, opened, progress) {
+    const m = this.#module;
+    const totals = opened.map(({ bytes, announced }) => bytes?.length ?? announced);
+    const totalBytes = totals.every((total) => total > 0) ? totals.reduce((a, b) => a + b, 0) : 0;
+    let loadedBytes = 0;
+    const blocks = [];
+    for (const file of opened) {
+      blocks.push(await this.#memory.receive(file, (bytes) => {
+        loadedBytes += bytes;
+        progress?.({ loadedBytes, totalBytes });
+      }));
     }
-    this.#model = this.#module._om_web_model_load(at, bytes, this.#error);
+    const [model, ...files] = blocks;
+    const list = this.#memory.alloc(12 * files.length); // om_model_file: three words each
+    files.forEach(({ at, size }, i) => m.HEAPU32.set([this.#memory.text(names[i]), at, size], list / 4 + 3 * i));
+    this.#model = m._om_web_model_load(model.at, model.size, list, files.length, this.#error);
     if (!this.#model) this.#fail();
     this.inputs = this.#describe(false);
     this.outputs = this.#describe(true);
@@ -164,13 +206,13 @@ export class OneModel {
   }
 
   // A device that is ready for a session; 0: the CPU alone.
-  async #prepareDevice({ device = "auto", requireGpu, gpu }, isExact) {
+  async #prepareDevice({ device = "auto", requireGpu, gpu, profile }, isExact) {
     const m = this.#module;
     if (device === "cpu" && !requireGpu) return 0;
     let prepared = 0;
     try {
       await m.onemodelPrepareDevice({ gpu });
-      prepared = m._om_web_prepare(isExact, this.#error);
+      prepared = m._om_web_prepare(isExact, Boolean(profile), this.#error);
       if (!prepared) this.#fail();
       for (let state; (state = m._om_web_prepare_poll(prepared, this.#error)) !== 1;) {
         if (state < 0) this.#fail();
@@ -298,6 +340,19 @@ export class OneModel {
         m._om_web_run_destroy(run);
         scratch.free();
       }
+    });
+  }
+
+  /** Device time of the last run's steps; none without `profile: true`, or where the device has no clock. */
+  stepTimes() {
+    return this.#inTurn(() => {
+      const m = this.#module;
+      return Array.from({ length: m._om_web_step_count(this.#session) }, (_, i) => ({
+        name: this.#text(m._om_web_step_node(this.#session, i)),
+        operator: this.#text(m._om_web_step_type(this.#session, i)),
+        dispatches: m._om_web_step_dispatches(this.#session, i),
+        ms: m._om_web_step_ms(this.#session, i),
+      }));
     });
   }
 

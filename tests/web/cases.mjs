@@ -1,4 +1,6 @@
 // What must hold of the package, in a browser and in Node with Dawn: this file runs in both.
+import { encoder, fromHalf, Graph, residual, toHalf, uniform } from "./onnx.mjs";
+
 //
 // `world` is {OneModel, gpu, model}: the package's class, the page's WebGPU (Dawn's in Node), and where a model's
 // file is: an address or its bytes.
@@ -18,15 +20,8 @@ async function rejects(promise, code, words) {
   throw new Error(`nothing was rejected; it should be ${code}`);
 }
 
-// The same numbers each time, in -1..1.
 function picture(dims) {
-  const data = new Float32Array(dims.reduce((a, b) => a * b, 1));
-  let state = 1;
-  for (let i = 0; i < data.length; ++i) {
-    state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff;
-    data[i] = state / 0x40000000 - 1;
-  }
-  return { dims, data };
+  return { dims, data: Float32Array.from({ length: dims.reduce((a, b) => a * b, 1) }, uniform(1)) };
 }
 
 function scaledError(a, b) {
@@ -44,46 +39,92 @@ const classifier = "ch_ppocr_mobile_v2.0_cls_infer.onnx";
 const recogniser = "ch_PP-OCRv4_rec_infer.onnx";
 const detector = "ch_PP-OCRv4_det_infer.onnx";
 
-async function only(model, x) {
-  const y = await model.run({ x });
+async function only(model, x, name = "x") {
+  const y = await model.run({ [name]: x });
   return Object.values(y)[0];
 }
 
+const floats = ({ dtype, data }) => dtype === "float16" ? Float32Array.from(data, fromHalf) : data;
+
 // On the device as one region, near the CPU's exact mode, twice with the same bits.
-async function matchesTheCpu(world, file, dims) {
-  const x = picture(dims);
-  const cpu = await world.OneModel.load(world.model(file), { device: "cpu", mode: "exact" });
-  const wanted = await only(cpu, x);
+async function matchesTheCpu(world, source, x, { name = "x", limit = 1e-5, gpu = world.gpu } = {}) {
+  const cpu = await world.OneModel.load(source, { device: "cpu", mode: "exact" });
+  const wanted = await only(cpu, x, name);
   await cpu.dispose();
-  const model = await world.OneModel.load(world.model(file), { device: "gpu", requireGpu: true, gpu: world.gpu });
-  const [first, second] = [await only(model, x), await only(model, x)];
-  const { nodes, regions } = await model.diagnose({ x });
+  const model = await world.OneModel.load(source, { device: "gpu", requireGpu: true, gpu });
+  const [first, second] = [await only(model, x, name), await only(model, x, name)];
+  const { nodes, regions } = await model.diagnose({ [name]: x });
   await model.dispose();
-  const error = scaledError(first.data, wanted.data);
-  check(error <= 1e-5, `the scaled error is ${error}`);
+  const error = scaledError(floats(first), floats(wanted));
+  check(error <= limit, `the scaled error is ${error}`);
   check(first.dims.join() === wanted.dims.join(), `the shape is ${first.dims}, should be ${wanted.dims}`);
   check(hasSameBits(first.data, second.data), "two runs differ");
   check(regions === 1, `there are ${regions} regions`);
   check(nodes.every(({ place }) => place !== "cpu"), "a node is on the CPU");
 }
 
-export const cases = {
-  "the angle classifier matches the CPU": (world) => matchesTheCpu(world, classifier, [1, 3, 48, 192]),
-  "the recogniser matches the CPU": (world) => matchesTheCpu(world, recogniser, [1, 3, 48, 160]),
-  "the detector matches the CPU": (world) => matchesTheCpu(world, detector, [1, 3, 96, 128]),
+// WebGPU whose adapters lack a feature, or have limits of the page's own; `made` gets each device.
+function changed(gpu, { without = [], limits = {}, made = () => {} }) {
+  const within = (real) => new Proxy(real, { get: (_, name) => limits[name] ?? real[name] });
+  return {
+    requestAdapter: async (options) => {
+      const adapter = await gpu.requestAdapter(options);
+      const features = new Set([...adapter.features].filter((feature) => !without.includes(feature)));
+      return {
+        features, info: adapter.info,
+        limits: within(adapter.limits),
+        requestDevice: async (wanted) => {
+          const device = await adapter.requestDevice(wanted);
+          Object.defineProperty(device, "limits", { value: within(device.limits) });
+          made(device);
+          return device;
+        },
+      };
+    },
+  };
+}
 
-  "nothing is made after the first run": async ({ OneModel, gpu, model }) => {
-    const one = await OneModel.load(model(classifier), { device: "gpu", gpu });
-    const x = picture([1, 3, 48, 192]);
+const words = { dtype: "int64", dims: [1, 24], data: BigInt64Array.from({ length: 24 }, (_, i) => BigInt((i * 37) % 200)) };
+const smallEncoder = (options) => encoder({ width: 96, heads: 4, layers: 2, words: 200, length: 24, ...options });
+const smallResidual = (options) => residual({ width: 8, counts: [1, 1, 1, 1], side: 48, ...options });
+const halves = ({ dims, data }) => ({ dtype: "float16", dims, data: Uint16Array.from(data, toHalf) });
+
+// y = Relu(x w) of 64 columns.
+function product() {
+  const g = new Graph(), x = g.input("x", [1, 64]);
+  g.node("Relu", [g.node("MatMul", [x, g.weight(64, 64, 64)])], {}, ["y"]);
+  g.output("y", [1, 64]);
+  return g.bytes();
+}
+
+export const cases = {
+  "the angle classifier matches the CPU": (world) => matchesTheCpu(world, world.model(classifier), picture([1, 3, 48, 192])),
+  "the recogniser matches the CPU": (world) => matchesTheCpu(world, world.model(recogniser), picture([1, 3, 48, 160])),
+  "the detector matches the CPU": (world) => matchesTheCpu(world, world.model(detector), picture([1, 3, 96, 128])),
+  "an encoder matches the CPU": (world) => matchesTheCpu(world, smallEncoder(), words, { name: "ids" }),
+  "a residual network matches the CPU": (world) => matchesTheCpu(world, smallResidual(), picture([1, 3, 48, 48])),
+
+  // The least that float16 tells apart is 5e-4 of the largest; both sides round in places of their own.
+  "float16 models match the CPU, with shader-f16 and without": async (world) => {
+    for (const gpu of [world.gpu, changed(world.gpu, { without: ["shader-f16"] })]) {
+      await matchesTheCpu(world, smallEncoder({ isHalf: true }), words, { name: "ids", limit: 4e-3, gpu });
+      const x = halves(picture([1, 3, 48, 48]));
+      await matchesTheCpu(world, smallResidual({ isHalf: true }), x, { limit: 4e-3, gpu });
+    }
+  },
+
+  "nothing is made after the first run": async ({ OneModel, gpu }) => {
+    const one = await OneModel.load(product(), { device: "gpu", gpu });
+    const x = picture([1, 64]);
     await one.run({ x });
     await one.run({ x });
     const before = one.info();
-    for (let i = 0; i < 20; ++i) await one.run({ x });
+    for (let i = 0; i < 1000; ++i) await one.run({ x });
     const after = one.info();
     for (const counter of ["allocations", "kernels", "hostAllocations", "arenaBytes", "hostBytes"]) {
       check(before[counter] === after[counter], `${counter} grew from ${before[counter]} to ${after[counter]}`);
     }
-    check(after.runs === before.runs + 20, "the runs are not counted");
+    check(after.runs === before.runs + 1000, "the runs are not counted");
     check(after.device, "there is no device");
     await one.dispose();
   },
@@ -162,18 +203,72 @@ export const cases = {
     await rejects(one.run({}), "OM_E_INVALID_ARGUMENT", "disposed");
   },
 
+  "weights outside the model, with progress": async ({ OneModel, gpu }) => {
+    const external = { location: "weights.bin", parts: [] };
+    const bytes = smallEncoder({ external });
+    const weights = new Blob(external.parts), address = URL.createObjectURL(weights);
+    const whole = await OneModel.load(smallEncoder(), { device: "cpu" });
+    const wanted = await only(whole, words, "ids");
+    await whole.dispose();
+    for (const source of [address, new Uint8Array(await weights.arrayBuffer()), new Response(weights.stream())]) {
+      const seen = [];
+      const one = await OneModel.load(bytes, {
+        device: "gpu", gpu, externalData: { "weights.bin": source }, progress: (progress) => seen.push(progress) });
+      const y = await only(one, words, "ids");
+      await one.dispose();
+      check(scaledError(y.data, wanted.data) <= 1e-5, "other values");
+      const { loadedBytes, totalBytes } = seen.at(-1);
+      check(loadedBytes === bytes.length + weights.size, `the progress ends at ${loadedBytes}`);
+      check(totalBytes === (source instanceof Response ? 0 : loadedBytes), `the total is ${totalBytes}`);
+    }
+    await rejects(OneModel.load(bytes, { gpu }), "OM_E_INVALID_MODEL", "it is not given");
+    await rejects(OneModel.load(bytes, { gpu, externalData: { "weights.bin": new Uint8Array(8) } }), "OM_E_INVALID_MODEL", "ends at");
+    const broken = new Response(new ReadableStream({ start: (stream) => stream.error(new Error("gone")) }));
+    await rejects(OneModel.load(bytes, { gpu, externalData: { "weights.bin": broken } }), "OM_E_IO", "gone");
+    await rejects(OneModel.load(new Response("", { status: 404 })), "OM_E_IO", "404");
+  },
+
+  "the device's time by step": async ({ OneModel, gpu, model }) => {
+    const one = await OneModel.load(model(classifier), { device: "gpu", gpu, profile: true });
+    const x = picture([1, 3, 48, 192]);
+    const y = await only(one, x);
+    await one.run({ x });
+    const steps = await one.stepTimes();
+    const hasClock = (await gpu.requestAdapter()).features.has("timestamp-query");
+    check(steps.length === 0 || hasClock, "there are times without a clock");
+    if (hasClock) {
+      check(steps.length > 10, `${steps.length} steps`);
+      check(steps.every(({ name, operator, ms, dispatches }) => name && operator && ms >= 0 && dispatches > 0), "a step lacks something");
+      check(steps.reduce((sum, { ms }) => sum + ms, 0) > 0, "no time passed");
+    }
+    check(hasSameBits((await only(one, x)).data, y.data), "a profile changes the bits");
+    await one.dispose();
+  },
+
+  "an adapter of small limits": async ({ OneModel, gpu }) => {
+    const limits = { maxStorageBufferBindingSize: 8192 }; // the weights are twice that: read in parts
+    const one = await OneModel.load(product(), { device: "gpu", requireGpu: true, gpu: changed(gpu, { limits }) });
+    check((await only(one, picture([1, 64]))).dims.join() === "1,64", "it does not run");
+    await one.dispose();
+    const small = changed(gpu, { limits: { maxStorageBufferBindingSize: 128 } });
+    await rejects(OneModel.load(product(), { requireGpu: true, gpu: small }).then((model) => model.run({ x: picture([1, 64]) })),
+      "OM_E_UNSUPPORTED", "MatMul");
+    const onCpu = await OneModel.load(product(), { gpu: small });
+    check((await only(onCpu, picture([1, 64]))).dims.join() === "1,64", "it does not run on the CPU");
+    await onCpu.dispose();
+  },
+
+  "what memory does not hold is told, and the page goes on": async ({ OneModel, gpu }) => {
+    const tooLong = new Response(new Blob([product()]).stream(), { headers: { "content-length": String(2 ** 32 - 65536) } });
+    await rejects(OneModel.load(tooLong, { gpu }), "OM_E_OUT_OF_MEMORY", "room");
+    const one = await OneModel.load(product(), { gpu });
+    check((await only(one, picture([1, 64]))).dims.join() === "1,64", "it does not run");
+    await one.dispose();
+  },
+
   "a lost device is told, and a new session works": async ({ OneModel, gpu, model }) => {
     let lost;
-    const watched = {
-      requestAdapter: async (options) => {
-        const adapter = await gpu.requestAdapter(options);
-        const requestDevice = adapter.requestDevice.bind(adapter);
-        return {
-          limits: adapter.limits, features: adapter.features, info: adapter.info,
-          requestDevice: async (wanted) => (lost = await requestDevice(wanted)),
-        };
-      },
-    };
+    const watched = changed(gpu, { made: (device) => { lost = device; } });
     const x = picture([1, 3, 48, 192]);
     const one = await OneModel.load(model(classifier), { device: "gpu", gpu: watched });
     const before = await only(one, x);
