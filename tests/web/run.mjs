@@ -1,17 +1,21 @@
-// Runs cases.mjs in Node with Dawn on a Vulkan device, and in headless Chromium with its software adapter; and
-// uses the example's page there, with WebGPU and without.
-// Arguments: the package's folder, the models' folder, node_modules, what Vite made of vite/main.js. Prints TAP.
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
+// Runs cases.mjs and the operators' tests in Node with Dawn on a Vulkan device, and in headless Chromium with its
+// software adapter; and uses the example's page there, with WebGPU and without.
+// Arguments: the package's folder, the models' folder, node_modules, what Vite made of vite/main.js, the operator
+// tests' folder. Prints TAP.
+import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { serve } from "../../examples/web/serve.mjs";
+import { importer, withChromium } from "./chromium.mjs";
+import { runOpTests } from "./op_tests.mjs";
 
-const [packageFolder, modelFolder, nodeModules, bundleFolder] = process.argv.slice(2).map((path) => resolve(path));
-const find = createRequire(join(nodeModules, "..", "package.json"));
-const load = (name) => import(pathToFileURL(find.resolve(name)).href);
+const [packageFolder, modelFolder, nodeModules, bundleFolder, opTests] = process.argv.slice(2).map((path) => resolve(path));
+const load = importer(nodeModules);
 const here = fileURLToPath(new URL(".", import.meta.url)), root = join(here, "../.."), examples = join(root, "examples/web");
+
+// A part of the operators' cases: software devices take long to make kernels, the browser's above all.
+const each = (usual) => process.env.ONEMODEL_WEB_EACH ?? String(usual);
+const nodeOptions = ["--backend", "webgpu", "--each", each(10)];
+const chromiumOptions = ["--backend", "webgpu,webgpu_exact", "--each", each(60)];
 
 let number = 0;
 let failures = 0;
@@ -34,42 +38,22 @@ async function inNode() {
   const { runAll } = await import("./cases.mjs");
   const model = (file) => readFileSync(join(modelFolder, file));
   await runAll({ OneModel, gpu, model }, (...what) => report("node", ...what));
+  const { default: createModule } = await import(pathToFileURL(join(opTests, "onemodel_op_tests.mjs")).href);
+  await runOpTests(createModule, gpu, nodeOptions, (...what) => report("operators in node", ...what));
 }
 
-// Chromium with a software adapter for WebGPU, or without one. Its own defaults would keep that adapter away.
-async function withChromium(hasGpu, folders, work) {
-  const { chromium } = (await load("playwright-core")).default;
-  const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find(existsSync);
-  if (!executablePath) {
-    console.log(`ok ${++number} - chromium # SKIP there is no Chromium`);
-    return;
-  }
-  const profile = mkdtempSync(join(tmpdir(), "onemodel-chromium-"));
-  const server = await serve({ models: modelFolder, ...folders });
-  const context = await chromium.launchPersistentContext(profile, {
-    executablePath, ignoreDefaultArgs: true, timeout: 120000,
-    args: ["--headless", "--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking",
-           "--disable-component-update", "--disable-sync", "--remote-debugging-pipe", `--user-data-dir=${profile}`,
-           ...(hasGpu ? ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"] : ["--disable-features=WebGPU"]),
-           "about:blank"],
-  });
-  try {
-    const tab = await context.newPage();
-    tab.on("pageerror", (error) => console.log(`# page: ${error.message}`));
-    await work(tab, `http://127.0.0.1:${server.address().port}/`);
-  } finally {
-    await context.close();
-    server.close();
-    rmSync(profile, { recursive: true, force: true });
-  }
+async function browse(hasGpu, folders, work) {
+  if (await withChromium(nodeModules, hasGpu, { models: modelFolder, ...folders }, work)) return;
+  console.log(`ok ${++number} - chromium # SKIP there is no Chromium`);
 }
 
 async function inChromium() {
-  await withChromium(true, { package: packageFolder, tests: here }, async (tab, address) => {
-    await tab.exposeFunction("report", (...what) => report("chromium", ...what));
+  await browse(true, { package: packageFolder, tests: here, optests: opTests }, async (tab, address) => {
+    await tab.exposeFunction("report", report);
     await tab.goto(`${address}tests/cases.html`);
     await tab.waitForFunction(() => window.isReady, null, { timeout: 60000 });
     await tab.evaluate(() => window.runTests());
+    await tab.evaluate((options) => window.runOpTests(options), chromiumOptions);
   });
 }
 
@@ -97,17 +81,17 @@ async function usePage(tab, address, device) {
 }
 
 async function thePage() {
-  const folders = { "": examples, package: packageFolder };
-  await withChromium(true, folders, async (tab, address) => {
+  const folders = { "": examples, package: packageFolder, example: join(packageFolder, "../example") };
+  await browse(true, folders, async (tab, address) => {
     report("page", "finds text on WebGPU", ...(await usePage(tab, address, "It runs on google")));
   });
-  await withChromium(false, folders, async (tab, address) => {
+  await browse(false, folders, async (tab, address) => {
     report("page", "finds text without WebGPU and says so", ...(await usePage(tab, address, "on the CPU: ")));
   });
 }
 
 async function theBundle() {
-  await withChromium(false, { "": bundleFolder, assets: join(bundleFolder, "assets") }, async (tab, address) => {
+  await browse(false, { "": bundleFolder, assets: join(bundleFolder, "assets") }, async (tab, address) => {
     await tab.goto(address);
     await tab.waitForFunction(() => document.getElementById("out").textContent, null, { timeout: 60000 });
     const text = await tab.textContent("#out");
