@@ -275,6 +275,12 @@ static om_status read_source(om_ctx *ctx, om_model *model, const source *from) {
   return st;
 }
 
+static void use_options(om_model *model, const om_model_options *options) {
+  model->own_use.limit_bytes = options->max_bytes;
+  model->external.given = options->files;
+  model->external.given_count = options->files ? options->file_count : 0;
+}
+
 static om_status load(om_ctx *ctx,
                       const source *from,
                       const om_model_options *options,
@@ -294,10 +300,8 @@ static om_status load(om_ctx *ctx,
   if (options) OM_GO(om_ctx_use_allocator(ctx, options->allocator));
   if (options) ctx->log = options->log;
   OM_GO(create(ctx, &model));
-  if (options) model->own_use.limit_bytes = options->max_bytes;
+  if (options) use_options(model, options);
   ctx->use = model->use = &model->own_use;
-  if (options) model->external.given = options->files;
-  if (options && options->files) model->external.given_count = options->file_count;
   OM_GO(read_source(ctx, model, from));
   model->external.given = NULL; /* borrowed until here */
   model->external.given_count = 0;
