@@ -8,4 +8,4 @@ target_include_directories(onemodel PRIVATE
   $<TARGET_PROPERTY:onemodel_objects,INTERFACE_INCLUDE_DIRECTORIES>)
 target_compile_definitions(onemodel PRIVATE _GNU_SOURCE)
 target_link_libraries(onemodel PRIVATE onemodel_static om_warnings PkgConfig::LIBZIP)
-add_subdirectory(examples/ocr)
+add_subdirectory(examples)

@@ -22,6 +22,7 @@ add_custom_target(onemodel_package ALL
 # The example's page finds boxes by the same code as examples/ocr.
 set_source_files_properties(${CMAKE_SOURCE_DIR}/examples/web/boxes.c PROPERTIES COMPILE_OPTIONS "-Wno-missing-prototypes")
 add_executable(example_boxes ${CMAKE_SOURCE_DIR}/examples/web/boxes.c ${CMAKE_SOURCE_DIR}/examples/ocr/boxes.c)
+target_include_directories(example_boxes PRIVATE ${CMAKE_SOURCE_DIR}/examples)
 target_link_libraries(example_boxes PRIVATE om_warnings)
 set_target_properties(example_boxes PROPERTIES
   OUTPUT_NAME boxes SUFFIX .mjs RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/example)

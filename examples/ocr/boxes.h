@@ -2,7 +2,7 @@
 #ifndef OCR_BOXES_H
 #define OCR_BOXES_H
 
-#include "image.h"
+#include "common/image.h"
 
 typedef struct text_box {
   quad box;    /* in the picture's pixels */

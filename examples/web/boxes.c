@@ -2,7 +2,7 @@
 #include <emscripten.h>
 #include <stdlib.h>
 
-#include "../ocr/boxes.h"
+#include "ocr/boxes.h"
 
 /* Nine floats for each box: x and y of its corners, clockwise from the upper left of the text, and
  * its score. The caller frees them. NULL: no memory. */

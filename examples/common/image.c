@@ -1,4 +1,4 @@
-#include "image.h"
+#include "common/image.h"
 
 #include <math.h>
 #include <png.h>
@@ -114,6 +114,28 @@ bool image_save_png(const char *path, const image *picture, const char **problem
   return png_image_write_to_file(&png, path, 0, picture->rgb, 0, NULL) != 0;
 }
 
+bool image_save_cutout(const char *path,
+                       const image *picture,
+                       const uint8_t *alpha,
+                       const char **problem) {
+  size_t pixels = (size_t)picture->width * (size_t)picture->height;
+  uint8_t *rgba = malloc(pixels * 4);
+  png_image png = {.version = PNG_IMAGE_VERSION,
+                   .width = (png_uint_32)picture->width,
+                   .height = (png_uint_32)picture->height,
+                   .format = PNG_FORMAT_RGBA};
+  *problem = "There is no memory for it.";
+  if (!rgba) return false;
+  for (size_t i = 0; i < pixels; ++i) {
+    memcpy(rgba + i * 4, picture->rgb + i * 3, 3);
+    rgba[i * 4 + 3] = alpha[i];
+  }
+  *problem = "The file cannot be written.";
+  bool ok = png_image_write_to_file(&png, path, 0, rgba, 0, NULL) != 0;
+  free(rgba);
+  return ok;
+}
+
 /* The colour at (x, y), between the four pixels around it; coordinates count from pixel centres
  * and are clamped to the picture. */
 static void sample(const image *picture, float x, float y, float rgb[3]) {
@@ -134,8 +156,7 @@ static void sample(const image *picture, float x, float y, float rgb[3]) {
 void image_to_planes(const image *picture,
                      int width,
                      int height,
-                     const float mean[3],
-                     const float deviation[3],
+                     const image_scaling *scaling,
                      float *out,
                      size_t plane_stride,
                      size_t row_stride) {
@@ -146,8 +167,9 @@ void image_to_planes(const image *picture,
       float rgb[3];
       sample(picture, ((float)x + 0.5f) * step_x - 0.5f, ((float)y + 0.5f) * step_y - 0.5f, rgb);
       for (size_t c = 0; c < 3; ++c) {
-        float v = rgb[2 - c] / 255.0f;
-        out[c * plane_stride + (size_t)y * row_stride + (size_t)x] = (v - mean[c]) / deviation[c];
+        float v = rgb[scaling->is_bgr ? 2 - c : c] / 255.0f;
+        out[c * plane_stride + (size_t)y * row_stride + (size_t)x] =
+            (v - scaling->mean[c]) / scaling->deviation[c];
       }
     }
   }

@@ -1,6 +1,6 @@
 /* Pictures: 8-bit RGB, loaded from PNG or JPEG, resized, cut out along a rotated rectangle. */
-#ifndef OCR_IMAGE_H
-#define OCR_IMAGE_H
+#ifndef EXAMPLE_IMAGE_H
+#define EXAMPLE_IMAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,17 +22,25 @@ typedef struct quad {
 /* Loads a PNG or JPEG file. On failure *problem is a sentence (static). */
 bool image_load(const char *path, image *out, const char **problem);
 bool image_save_png(const char *path, const image *picture, const char **problem);
+/* With a transparency: alpha holds a byte for each pixel, 0 for nothing to see. */
+bool image_save_cutout(const char *path,
+                       const image *picture,
+                       const uint8_t *alpha,
+                       const char **problem);
 bool image_create(int width, int height, image *out);
 void image_free(image *picture);
 
+typedef struct image_scaling { /* value = (v / 255 - mean[c]) / deviation[c] */
+  float mean[3], deviation[3];
+  bool is_bgr; /* planes are blue, green, red; else red, green, blue */
+} image_scaling;
+
 /* Writes `picture` resized to width x height (bilinear) into planes of floats: plane c is at
- * out + c * plane_stride, rows are row_stride apart; value = (v / 255 - mean[c]) / deviation[c].
- * Planes are in the order blue, green, red, as the PP-OCR models were trained. */
+ * out + c * plane_stride, rows are row_stride apart. */
 void image_to_planes(const image *picture,
                      int width,
                      int height,
-                     const float mean[3],
-                     const float deviation[3],
+                     const image_scaling *scaling,
                      float *out,
                      size_t plane_stride,
                      size_t row_stride);
