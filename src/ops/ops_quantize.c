@@ -88,11 +88,14 @@ static om_status find_place(om_ctx *ctx, const om_op_call *call, om_quantize_pla
   return OM_OK;
 }
 
-static om_status check_operands(om_ctx *ctx, const om_op_call *call, om_dtype_set zero_types) {
+static om_status check_operands(om_ctx *ctx,
+                                const om_op_call *call,
+                                om_dtype_set scale_types,
+                                om_dtype_set zero_types) {
   const om_tensor *scale = call->inputs[1];
   const om_tensor *zero = om_rule_input(call, 2);
   om_quantize_place place;
-  OM_TRY(om_quantize_check_type(ctx, call, 1, OM_DT_NARROW_FLOAT));
+  OM_TRY(om_quantize_check_type(ctx, call, 1, scale_types));
   OM_TRY(om_quantize_check_type(ctx, call, 2, zero_types));
   OM_TRY(find_place(ctx, call, &place));
   if (!zero || om_tensor_elems(zero) == om_tensor_elems(scale)) return OM_OK;
@@ -134,7 +137,7 @@ static om_status quantize_infer(om_ctx *ctx, const om_op_call *call) {
   const om_tensor *x = call->inputs[0];
   const om_tensor *zero = om_rule_input(call, 2);
   om_dtype dtype = p->out_dtype ? (om_dtype)p->out_dtype : OM_DTYPE_U8;
-  OM_TRY(check_operands(ctx, call, OM_DT_QUANTIZED));
+  OM_TRY(check_operands(ctx, call, OM_DT_NARROW_FLOAT, OM_DT_QUANTIZED));
   if (zero && p->out_dtype && zero->dtype != dtype) {
     return OM_FAIL(ctx,
                    OM_E_INVALID_MODEL,
@@ -163,14 +166,37 @@ static om_status dequantize_infer(om_ctx *ctx, const om_op_call *call) {
   const om_quantize_params *p = call->params;
   const om_tensor *x = call->inputs[0];
   const om_dtype dtype = p->out_dtype ? (om_dtype)p->out_dtype : call->inputs[1]->dtype;
-  OM_TRY(check_operands(ctx, call, OM_DT(x->dtype)));
-  if (!(OM_DT(dtype) & OM_DT_NARROW_FLOAT)) {
+  OM_TRY(check_operands(ctx, call, OM_DT_FLOAT, OM_DT(x->dtype)));
+  if (!(OM_DT(dtype) & OM_DT_FLOAT)) {
     return OM_FAIL(ctx, OM_E_INVALID_MODEL, "output_dtype is %s, no float.", om_dtype_name(dtype));
   }
   return om_rule_set(ctx, call, 0, dtype, x->rank, x->dims);
 }
 
+/* Element `index`, of 4 bits or more. */
+static double load(const om_tensor *tensor, size_t index) {
+  double values[2] = {0.0, 0.0};
+  if (om_dtype_bits(tensor->dtype) >= 8) return om_real_load(tensor, index);
+  const void *byte = (const uint8_t *)tensor->data + index / 2;
+  om_cast_elems(tensor->dtype, byte, OM_DTYPE_F64, values, 2, true);
+  return values[index % 2];
+}
+
+/* With a scale of float64 all of it is float64: for a graph that is run in float64. */
+static om_status dequantize_wide(om_ctx *ctx, const om_op_call *call) {
+  const om_tensor *x = call->inputs[0], *scale = call->inputs[1], *zero = om_rule_input(call, 2);
+  om_quantize_place place;
+  OM_TRY(find_place(ctx, call, &place));
+  for (size_t i = 0; i < om_tensor_elems(x); ++i) {
+    const size_t at = om_quantize_scale_index(&place, i);
+    const double value = load(x, i) - (zero ? load(zero, at) : 0.0);
+    om_real_store(call->outputs[0], i, value * om_real_load(scale, at));
+  }
+  return OM_OK;
+}
+
 static om_status dequantize_run(om_ctx *ctx, const om_op_call *call) {
+  if (call->inputs[1]->dtype == OM_DTYPE_F64) return dequantize_wide(ctx, call);
   const om_dtype_set small = OM_DT_FLOAT8 | OM_DT(OM_DTYPE_F4E2M1);
   const bool is_float = (OM_DT(call->inputs[0]->dtype) & small) != 0;
   om_quantize_job job;
@@ -224,6 +250,7 @@ static om_status dynamic_run(om_ctx *ctx, const om_op_call *call) {
    .first_opset = first,                                                                       \
    OM_RULE_COUNTS(2, 3, 1, 1),                                                                 \
    .dtypes = OM_DT_NARROW_FLOAT | OM_DT(OM_DTYPE_I32),                                         \
+   .float32_inputs = 1u << 0 | 1u << 1,                                                        \
    .params_bytes = sizeof(om_quantize_params),                                                 \
    .resolve = resolve,                                                                         \
    .infer = quantize_infer,                                                                    \

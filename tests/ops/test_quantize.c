@@ -179,6 +179,16 @@ static const om_op_case edge_cases[] = {
 };
 
 static const om_op_case dequantize_cases[] = {
+    {.name = "f64_scale",
+     .inputs = {"u8 2x3 = 0 128 255 3 2 1", "f64 3 = 0.1 0.5 3", "u8 3 = 128 1 0"},
+     .attrs = "axis=1",
+     .expected = {"-12.8 63.5 765 -12.5 0.5 3"},
+     .declined = ""},
+    {.name = "int4_f64_scale",
+     .inputs = {"i8 3 = -8 7 1", "f64 scalar = 0.1"},
+     .graph = "t = Cast(x0) to=22; y0 = DequantizeLinear(t, x1)",
+     .expected = {"-0.8 0.7 0.1"},
+     .declined = ""},
     {.name = "u8", .inputs = {"u8 3x7", "f32 scalar = 0.25", "u8 scalar = 4"}},
     {.name = "i8", .inputs = {"i8 3x7", "f32 scalar = 0.3", "i8 scalar = -3"}},
     {.name = "i32", .inputs = {"i32 3x7", "f32 scalar = 0.3"}},
@@ -201,7 +211,7 @@ static const om_op_case dequantize_cases[] = {
     {.name = "zero_type",
      .inputs = {"u8 2x3", "f32 scalar", "i8 scalar"},
      .error = "Input 2 is int8"},
-    {.name = "scale_type", .inputs = {"u8 2x3", "f64 scalar"}, .error = "Input 1 is float64"},
+    {.name = "scale_type", .inputs = {"u8 2x3", "i32 scalar"}, .error = "Input 1 is int32"},
     {.name = "no_float",
      .inputs = {"u8 2x3", "f32 scalar"},
      .attrs = "output_dtype=6",

@@ -20,7 +20,7 @@ static bool is_whole(om_dtype dtype) {
   return !om_is_small_float(dtype) && dtype != OM_DTYPE_F32;
 }
 
-static size_t scale_index(const om_quantize_place *p, size_t element) {
+size_t om_quantize_scale_index(const om_quantize_place *p, size_t element) {
   const size_t inner = element % p->inner_extent;
   const size_t along = element / p->inner_extent % p->extent;
   const size_t outer = element / p->inner_extent / p->extent;
@@ -31,7 +31,7 @@ static size_t scale_index(const om_quantize_place *p, size_t element) {
 static void gather(const om_quantize_job *job, size_t first, size_t count, float *s, void *z) {
   const bool all_same = is_uniform(&job->place);
   for (size_t i = 0; i < count; ++i) {
-    const size_t at = all_same ? 0 : scale_index(&job->place, first + i);
+    const size_t at = all_same ? 0 : om_quantize_scale_index(&job->place, first + i);
     s[i] = job->scales[at];
     if (job->zeros) memcpy((char *)z + i * 4, (const char *)job->zeros + at * 4, 4);
   }

@@ -14,6 +14,8 @@ typedef struct om_quantize_place {
   size_t outer_step, axis_step, inner_step;
 } om_quantize_place;
 
+size_t om_quantize_scale_index(const om_quantize_place *place, size_t element);
+
 typedef struct om_quantize_job {
   const om_tensor *in;
   om_tensor *out;
