@@ -21,7 +21,7 @@
 // a subgroup's part should be large, since its fragments are read anew for each; and nothing may be
 // loaded under a condition, or the compiler waits for it at once.
 //
-//! kernel matmul_matrix_128x128              target=vulkan1.3 TILE_M=128 TILE_N=128 WARPS_M=2 WARPS_N=4 SLICES=1 STEP=32
+//! kernel matmul_matrix_128x128              target=vulkan1.3 TILE_M=128 TILE_N=128 WARPS_M=2 WARPS_N=4 SLICES=1 STEP=32 SPREAD=1
 //! kernel matmul_matrix_96x128               target=vulkan1.3 TILE_M=96 TILE_N=128 WARPS_M=2 WARPS_N=4 SLICES=1 STEP=32
 //! kernel matmul_matrix_64x64                target=vulkan1.3 TILE_M=64 TILE_N=64 WARPS_M=4 WARPS_N=2 SLICES=2 STEP=32
 //! kernel matmul_matrix_32x64                target=vulkan1.3 TILE_M=32 TILE_N=64 WARPS_M=2 WARPS_N=2 SLICES=2 STEP=32
@@ -67,6 +67,9 @@
 #  define PARTS 1
 #else
 #  define PARTS 2
+#endif
+#ifndef SPREAD
+#  define SPREAD 0
 #endif
 #define TEAM_WARPS (WARPS_M * WARPS_N)
 #define TEAM_THREADS (TEAM_WARPS * 32)
@@ -117,7 +120,13 @@ shared uvec4 tile[SLICES * TEAM_UNITS];
 #define HAS_B(i) (B_COUNT % TEAM_THREADS == 0 || thread + (i) * uint(TEAM_THREADS) < uint(B_COUNT))
 // Where they do come out even an invocation's are rows at the same distance, whose addresses are one
 // and offsets.
-#if TEAM_THREADS % (STEP / 8) == 0
+// With SPREAD, for steps of 32, two rows that eight invocations store side by side are four apart,
+// which puts them in different banks.
+#if SPREAD
+#  define A_FIRST_ROW (thread / 32u * 8u + (thread / 8u & 3u) + (thread / 4u & 1u) * 4u)
+#  define A_ROW(i) (A_FIRST_ROW + (i) * uint(TEAM_THREADS / 4))
+#  define A_OCTET(i) (thread & 3u)
+#elif TEAM_THREADS % (STEP / 8) == 0
 #  define A_ROW(i) (thread / A_OCTETS + (i) * (uint(TEAM_THREADS) / A_OCTETS))
 #  define A_OCTET(i) (thread % A_OCTETS)
 #else
