@@ -17,6 +17,7 @@ bool om_axes_of(const om_value_fact *facts, const om_node *node, om_axes *out_ax
   const uint32_t rank = params->perm.is_given ? (uint32_t)params->perm.count : known;
   uint32_t seen = 0;
   if (rank == 0 || rank > OM_MAX_RANK) return false;
+  if (known != OM_RANK_UNKNOWN && known != rank) return false; /* the plan says what is wrong */
   *out_axes = (om_axes){.rank = rank};
   for (uint32_t a = 0; a < rank; ++a) {
     const int64_t from = params->perm.is_given ? params->perm.values[a] : (int64_t)(rank - 1 - a);
