@@ -5,6 +5,7 @@
 #include "base/om_float16.h"
 #include "cpu/exact/om_strided.h"
 #include "ops/op_fill.h"
+#include "ops/op_nibbles.h"
 
 /* ---- ConstantOfShape ---- */
 
@@ -12,8 +13,7 @@ static om_status fill_resolve(om_ctx *ctx, const om_node *node, void *params) {
   om_fill_params *p = params;
   const om_attr *attr = om_node_attr(node, "value");
   if (!attr) return OM_OK;
-  if (attr->kind != OM_ATTR_TENSOR || om_tensor_elems(attr->tensor) != 1 ||
-      om_rule_elem_bytes(attr->tensor->dtype) == 0) {
+  if (attr->kind != OM_ATTR_TENSOR || om_tensor_elems(attr->tensor) != 1) {
     return OM_FAIL(ctx, OM_E_INVALID_MODEL, "The attribute value is no tensor of one element.");
   }
   p->value = attr->tensor;
@@ -33,11 +33,23 @@ static om_status fill_infer(om_ctx *ctx, const om_op_call *call) {
   return om_rule_set(ctx, call, 0, dtype, rank, dims);
 }
 
+/* Two elements a byte; what is left of the last byte is 0. */
+static void fill_nibbles(const om_tensor *y, uint8_t elem) {
+  const size_t elems = om_tensor_elems(y);
+  uint8_t *bytes = y->data;
+  memset(bytes, (elem & 15) * 17, elems / 2);
+  if (elems % 2 != 0) bytes[elems / 2] = elem & 15;
+}
+
 static om_status fill_run(om_ctx *ctx, const om_op_call *call) {
   static const float zero = 0.0f;
   const om_fill_params *p = call->params;
   const om_tensor *y = call->outputs[0];
   const void *elem = p->value ? p->value->data : &zero;
+  if (om_is_nibble(y->dtype)) {
+    fill_nibbles(y, *(const uint8_t *)elem);
+    return OM_OK;
+  }
   om_fill(ctx, y->data, om_tensor_elems(y), elem, om_rule_elem_bytes(y->dtype));
   return OM_OK;
 }

@@ -35,12 +35,10 @@
  *
  * Inputs are texts: TYPE SHAPE [const] [FILL]
  *
- *   TYPE   f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 b8 str; "-" alone: an absent input
- *   SHAPE  2x3x4, or "scalar"
- *   const  an initializer; else an input of the model
- *   FILL   (none)           random in [-2, 2), integers in [-8, 8), unsigned [0, 8)
- *          range LOW HIGH   random in [LOW, HIGH)
- *          edges            zeros, ties, large and small values, infinities, NaN, in turn
+ *   TYPE   f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 b8 str i4 u4 (those with "="); "-" alone:
+ * an absent input SHAPE  2x3x4, or "scalar" const  an initializer; else an input of the model FILL
+ * (none)           random in [-2, 2), integers in [-8, 8), unsigned [0, 8) range LOW HIGH   random
+ * in [LOW, HIGH) edges            zeros, ties, large and small values, infinities, NaN, in turn
  *          ramp             0 1 2 3 ...
  *          = V V ...        these, from the start again when there are more elements (strings
  *                           are words)

@@ -148,6 +148,13 @@ void om_tensor_set_value(om_tensor *tensor, size_t index, double value) {
     case OM_DTYPE_BF16:
       ((uint16_t *)data)[index] = bf16_from_f64(v);
       break;
+    case OM_DTYPE_I4:
+    case OM_DTYPE_U4: {
+      uint8_t *byte = (uint8_t *)data + index / 2;
+      const int shift = index % 2 == 0 ? 0 : 4;
+      *byte = (uint8_t)((*byte & ~(15 << shift)) | ((int)v & 15) << shift);
+      break;
+    }
     case OM_DTYPE_I8:
       ((int8_t *)data)[index] = (int8_t)v;
       break;

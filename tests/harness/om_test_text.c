@@ -23,6 +23,8 @@ static const struct {
     {"u32", OM_DTYPE_U32},
     {"u64", OM_DTYPE_U64},
     {"b8", OM_DTYPE_BOOL},
+    {"i4", OM_DTYPE_I4},
+    {"u4", OM_DTYPE_U4},
     {"str", OM_DTYPE_STRING},
 };
 
@@ -223,11 +225,9 @@ om_status om_test_input_parse(
     out_input->is_constant = true;
     next_word(&rest, &how);
   }
-  const size_t elem_bytes =
-      tensor->dtype == OM_DTYPE_STRING ? sizeof(om_string) : om_dtype_bits(tensor->dtype) / 8;
   const size_t count = om_tensor_elems(tensor);
-  tensor->data_bytes = count * elem_bytes;
-  tensor->data = om_pool_new_bytes(ctx, pool, count + 1, elem_bytes);
+  tensor->data_bytes = (count * om_dtype_bits(tensor->dtype) + 7) / 8;
+  tensor->data = om_pool_new_bytes(ctx, pool, tensor->data_bytes + 16, 1);
   if (!tensor->data) return OM_E_OUT_OF_MEMORY;
   return fill_tensor(ctx, pool, how, rest, seed, tensor);
 }
