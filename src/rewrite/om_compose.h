@@ -32,6 +32,7 @@ typedef struct om_composition { /* what one operator stands for */
 extern const om_composition om_compositions_attention[];
 extern const om_composition om_compositions_decoder[];
 extern const om_composition om_compositions_encoder[];
+extern const om_composition om_compositions_quantized[];
 
 /* ---- The node that goes ---- */
 

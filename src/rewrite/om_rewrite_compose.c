@@ -5,6 +5,7 @@ static const om_composition *const tables[] = {
     om_compositions_attention,
     om_compositions_decoder,
     om_compositions_encoder,
+    om_compositions_quantized,
 };
 
 static const om_composition *find(const om_node *node) {
