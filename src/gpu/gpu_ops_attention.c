@@ -8,13 +8,14 @@
  */
 #include "abi/attention_merge_params.h"
 #include "abi/attention_params.h"
-#include "gpu/om_gpu_op.h"
+#include "gpu/om_gpu_copy.h"
 #include "gpu/om_gpu_state.h"
 #include "ops/op_attention.h"
 
 enum {
   OM_ATTENTION_SIDES = 5,
   OM_ATTENTION_TILE = 32, /* keys and columns of a piece */
+  MOST_BATCH_AXES = 2,
 };
 
 /* Kernels that take so many rows, where that leaves at least so many workgroups; by columns: 32,
@@ -283,7 +284,7 @@ static const char *check(om_gpu_binder *b, const om_attention *a) {
     return "it has more elements than are counted";
   }
   if (a->depth == 0 || a->keys == 0) return "it adds no terms";
-  if (a->batch_rank > 2) return "its batch repeats in more than two runs of axes";
+  if (a->batch_rank > MOST_BATCH_AXES) return "its batch repeats in more than two runs of axes";
   return NULL;
 }
 
@@ -424,11 +425,37 @@ static const char *add_dispatch(om_gpu_binder *b, const pass *p, uint64_t groups
   return NULL;
 }
 
-static void set_operands(om_gpu_binder *b, pass *p, uint64_t scratch_bytes) {
+/* Copies the mask to scratch, with a matrix for each element of the batch: it repeats in other runs
+ * of axes than the operands do. */
+__attribute__((noinline)) static const char *spread_mask(om_gpu_binder *b,
+                                                         om_attention *a,
+                                                         om_gpu_operand *out_mask) {
+  const om_dtype dtype = om_gpu_input(b, OM_ATTENTION_MASK)->dtype;
+  om_attention_side *mask = &a->mask;
+  om_strided copy = {.rank = a->batch_rank + 2};
+  memcpy(copy.extents, a->batch, a->batch_rank * sizeof *copy.extents);
+  memcpy(copy.source_strides, mask->batch_strides, a->batch_rank * sizeof *copy.source_strides);
+  copy.extents[a->batch_rank] = mask->row_stride != 0 ? (int64_t)a->rows : 1;
+  copy.extents[a->batch_rank + 1] = mask->col_stride != 0 ? (int64_t)a->keys : 1;
+  copy.source_strides[a->batch_rank] = mask->row_stride;
+  copy.source_strides[a->batch_rank + 1] = mask->col_stride;
+  om_dense_strides(copy.rank, copy.extents, copy.target_strides);
+  memcpy(mask->batch_strides, copy.target_strides, a->batch_rank * sizeof *mask->batch_strides);
+  if (mask->row_stride != 0) mask->row_stride = copy.target_strides[a->batch_rank];
+  if (mask->col_stride != 0) mask->col_stride = 1;
+  const uint64_t bytes = om_strided_elems(&copy) * (om_dtype_bits(dtype) / 8);
+  if (bytes > om_gpu_binder_limits(b)->max_binding_bytes)
+    return "its mask repeats in too many ways";
+  const om_gpu_operand source = om_gpu_read(b, OM_ATTENTION_MASK);
+  *out_mask = om_gpu_scratch(b, bytes);
+  return om_gpu_bind_copy(b, &copy, dtype, source, *out_mask);
+}
+
+static void set_operands(om_gpu_binder *b, pass *p, om_gpu_operand mask, uint64_t scratch_bytes) {
   p->operands[0] = om_gpu_read(b, OM_ATTENTION_Q);
   p->operands[1] = om_gpu_read(b, OM_ATTENTION_K);
   p->operands[2] = om_gpu_read(b, OM_ATTENTION_V);
-  if (p->attention->has_mask) p->operands[3] = om_gpu_read(b, OM_ATTENTION_MASK);
+  p->operands[3] = mask;
   p->operands[4] = om_gpu_write(b, 0);
   if (p->is_exact) p->operands[5] = om_gpu_scratch(b, scratch_bytes);
 }
@@ -436,6 +463,7 @@ static void set_operands(om_gpu_binder *b, pass *p, uint64_t scratch_bytes) {
 /* Not inlined: with the description of the attention the frame would be too large. */
 __attribute__((noinline)) static const char *add_dispatches(om_gpu_binder *b,
                                                             const om_attention *a,
+                                                            om_gpu_operand mask,
                                                             bool is_exact) {
   enum { MOST_SCRATCH_BYTES = 64 << 20 };
   pass p = {.attention = a, .cut = choose_cut(b, a, is_exact), .is_exact = is_exact};
@@ -449,7 +477,7 @@ __attribute__((noinline)) static const char *add_dispatches(om_gpu_binder *b,
     if (most > bytes / group_bytes) most = bytes / group_bytes;
   }
   if (most > p.cut.groups) most = p.cut.groups;
-  set_operands(b, &p, most * group_bytes);
+  set_operands(b, &p, mask, most * group_bytes);
   set_params(a, &p.cut, &p.params);
   if (p.cut.matrix) p.params.scale = whole_scale(a);
   const om_gpu_operand y = p.operands[4];
@@ -463,16 +491,28 @@ __attribute__((noinline)) static const char *add_dispatches(om_gpu_binder *b,
   return p.cut.chunk_count > 1 ? add_merge(b, a, &p.params, p.operands[4], y) : NULL;
 }
 
-static const char *bind(om_gpu_binder *b) {
+__attribute__((noinline)) static bool describe(om_gpu_binder *b, om_attention *a) {
   const om_tensor *inputs[OM_ATTENTION_INPUTS];
-  om_attention a;
   om_tensor y;
   for (uint32_t i = 0; i < OM_ATTENTION_INPUTS; ++i) inputs[i] = om_gpu_input(b, i);
-  b->status = om_attention_describe(b->ctx, om_gpu_binder_node(b)->params, inputs, &a, &y);
-  if (b->status != OM_OK) return "its shapes do not fit";
+  b->status = om_attention_describe(b->ctx, om_gpu_binder_node(b)->params, inputs, a, &y);
+  return b->status == OM_OK;
+}
+
+static const char *bind(om_gpu_binder *b) {
+  om_attention a;
+  if (!describe(b, &a)) return "its shapes do not fit";
+  om_gpu_operand mask = {.kind = OM_GPU_NOTHING};
+  const char *reason = NULL;
   simplify_batch(&a);
-  const char *reason = check(b, &a);
-  return reason ? reason : add_dispatches(b, &a, om_gpu_binder_mode(b) == OM_MODE_EXACT);
+  if (a.batch_rank > MOST_BATCH_AXES && a.has_mask && describe(b, &a)) {
+    reason = spread_mask(b, &a, &mask);
+    simplify_batch(&a);
+  } else if (a.has_mask) {
+    mask = om_gpu_read(b, OM_ATTENTION_MASK);
+  }
+  if (!reason) reason = check(b, &a);
+  return reason ? reason : add_dispatches(b, &a, mask, om_gpu_binder_mode(b) == OM_MODE_EXACT);
 }
 
 const om_gpu_op om_gpu_ops_attention[] = {

@@ -13,6 +13,7 @@
  */
 #include "abi/matmul_params.h"
 #include "abi/matmul_sum_params.h"
+#include "gpu/om_gpu_copy.h"
 #include "gpu/om_gpu_matmul.h"
 
 enum { OM_MATMUL_BATCH_AXES = 3 };
@@ -134,6 +135,7 @@ static void fill_b(om_ctx *ctx, const void *arg, const void *source, void *targe
 
 typedef struct om_product {
   om_matmul m;
+  om_gpu_operand a, spread_b; /* spread_b: NOTHING, or b with its batch repeated */
   const om_gemm_params *gemm; /* NULL: a MatMul */
   om_matmul_cut cut;          /* of all columns */
   bool is_b_turned;           /* b is [cols, depth] */
@@ -175,6 +177,11 @@ static om_gpu_operand bind_b(om_gpu_binder *b,
   const om_b_layout layout = layout_of(b, p, part->cols);
   const uint64_t bytes = layout_bytes(&layout);
   const bool lies_in_quads = !p->is_b_turned && layout.pitch == layout.cols;
+  if (p->spread_b.kind != OM_GPU_NOTHING) {
+    params->b_depth_stride = (uint32_t)p->m.cols;
+    params->b_col_stride = 1;
+    return p->spread_b;
+  }
   params->b_depth_stride = (uint32_t)(p->is_b_turned ? 1 : p->m.cols);
   params->b_col_stride = (uint32_t)(p->is_b_turned ? p->m.depth : 1);
   if (!tensor->data || lies_in_quads || bytes > om_gpu_binder_limits(b)->max_binding_bytes) {
@@ -191,13 +198,12 @@ static om_gpu_operand bind_b(om_gpu_binder *b,
   return om_gpu_made_part(b, 1, offset, recipe, bytes, fill_b, &layout);
 }
 
-/* The batch as three axes; false where it has more. */
-static bool set_batch(const om_matmul *m, om_matmul_params *params) {
+/* The batch as three axes. */
+static void set_batch(const om_matmul *m, om_matmul_params *params) {
   const om_strided *batch = &m->batch;
   uint32_t extents[OM_MATMUL_BATCH_AXES] = {1, 1, 1};
   uint32_t a[OM_MATMUL_BATCH_AXES] = {0};
   uint32_t b[OM_MATMUL_BATCH_AXES] = {0};
-  if (batch->rank > OM_MATMUL_BATCH_AXES) return false;
   for (uint32_t i = 0; i < batch->rank; ++i) {
     const uint32_t axis = OM_MATMUL_BATCH_AXES - batch->rank + i;
     extents[axis] = (uint32_t)batch->extents[i];
@@ -209,7 +215,6 @@ static bool set_batch(const om_matmul *m, om_matmul_params *params) {
   params->batch_2 = extents[2];
   memcpy(&params->a_stride_0, a, sizeof a);
   memcpy(&params->b_stride_0, b, sizeof b);
-  return true;
 }
 
 static bool are_quads(uint32_t all_strides, const om_matmul_params *p) {
@@ -349,8 +354,8 @@ static const char *bind_part(om_gpu_binder *b, const om_product *p, const om_pro
       .a_depth_stride = (uint32_t)p->m.a_depth_stride,
   };
   bool is_last;
-  if (!set_batch(&p->m, &params)) return "its batch repeats in more than three runs of axes";
-  om_gpu_operand operands[3] = {om_gpu_read(b, 0)};
+  set_batch(&p->m, &params);
+  om_gpu_operand operands[3] = {p->a};
   operands[1] = bind_b(b, p, part, &params);
   const om_shader shader = choose_kernel(b, p, part, &params, &is_last);
   const uint64_t elems = om_strided_elems(&p->m.batch) * p->m.rows * part->cols;
@@ -400,9 +405,51 @@ static bool is_above_binding(const om_gpu_binder *b) {
                              om_gpu_binder_limits(b)->max_binding_bytes;
 }
 
+/* Copies an operand's matrices to scratch, one for each element of the batch. */
+static const char *spread(om_gpu_binder *b,
+                          const om_matmul *m,
+                          uint32_t input,
+                          const size_t matrix[4], /* extents, then strides */
+                          om_gpu_operand *out_operand) {
+  const om_dtype dtype = om_gpu_input(b, input)->dtype;
+  om_strided copy = m->batch;
+  if (input == 1) memcpy(copy.source_strides, m->batch.target_strides, sizeof copy.source_strides);
+  for (uint32_t i = 0; i < 2; ++i) {
+    copy.extents[copy.rank + i] = (int64_t)matrix[i];
+    copy.source_strides[copy.rank + i] = (int64_t)matrix[2 + i];
+  }
+  copy.rank += 2;
+  om_dense_strides(copy.rank, copy.extents, copy.target_strides);
+  const uint64_t bytes = om_strided_elems(&copy) * (om_dtype_bits(dtype) / 8);
+  if (bytes > om_gpu_binder_limits(b)->max_binding_bytes)
+    return "its batch repeats in too many ways";
+  const om_gpu_operand source = om_gpu_read(b, input);
+  *out_operand = om_gpu_scratch(b, bytes);
+  return om_gpu_bind_copy(b, &copy, dtype, source, *out_operand);
+}
+
+/* A batch that repeats in more runs of axes than the kernels count is spread first. */
+static const char *spread_batch(om_gpu_binder *b, om_product *p) {
+  om_matmul *m = &p->m;
+  if (m->batch.rank <= OM_MATMUL_BATCH_AXES) return NULL;
+  if (is_above_binding(b)) return "its batch repeats in too many ways";
+  const char *reason =
+      spread(b, m, 0, (size_t[]){m->rows, m->depth, m->a_row_stride, m->a_depth_stride}, &p->a);
+  if (!reason) reason = spread(b, m, 1, (size_t[]){m->depth, m->cols, m->cols, 1}, &p->spread_b);
+  const int64_t count = (int64_t)om_strided_elems(&m->batch);
+  m->a_row_stride = m->depth;
+  m->a_depth_stride = 1;
+  m->batch = (om_strided){.rank = 1,
+                          .extents = {count},
+                          .source_strides = {(int64_t)(m->rows * m->depth)},
+                          .target_strides = {(int64_t)(m->depth * m->cols)}};
+  return reason;
+}
+
 static const char *bind_product(om_gpu_binder *b, om_product *p) {
   const om_matmul *m = &p->m;
   if (m->depth == 0) return "it adds no terms";
+  p->a = om_gpu_read(b, 0);
   p->cut = choose_cut(m, om_gpu_binder_mode(b) == OM_MODE_EXACT);
   if (om_gpu_input(b, 1)->dtype != om_gpu_input(b, 0)->dtype) return "its operands differ in type";
   if (!om_gpu_output(b, 0)) return "nothing reads its result";
@@ -415,6 +462,8 @@ static const char *bind_product(om_gpu_binder *b, om_product *p) {
     const char *reason = om_gpu_bind_matrix(b, m, p->is_b_turned, &d);
     return reason ? reason : finish(b, p, d);
   }
+  const char *reason = spread_batch(b, p);
+  if (reason) return reason;
   if (is_above_binding(b)) return bind_parts(b, p);
   return bind_part(b, p, &(om_product_part){.cols = m->cols});
 }

@@ -10,7 +10,6 @@ static const char *bind_rotary(om_gpu_binder *b) {
   const om_tensor *x = om_gpu_input(b, OM_ROTARY_X);
   const om_tensor *cos = om_gpu_input(b, OM_ROTARY_COS);
   const bool has_positions = om_gpu_input(b, OM_ROTARY_POSITIONS) != NULL;
-  const bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
   om_rotary r;
   om_rotary_describe(p, x, cos, &r);
   if (!om_gpu_output(b, 0)) return "nothing reads its result";
@@ -27,7 +26,7 @@ static const char *bind_rotary(om_gpu_binder *b) {
   om_gpu_operand operands[5];
   for (uint32_t i = 0; i < 4; ++i) operands[i] = om_gpu_read(b, i);
   operands[4] = om_gpu_write(b, 0);
-  om_gpu_dispatch *d = om_gpu_add_dispatch(b, is_exact ? OM_SHADER_ROTARY_EXACT : OM_SHADER_ROTARY);
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, OM_GPU_KERNEL(b, ROTARY, x->dtype));
   if (!d) return om_gpu_no_memory;
   memcpy(d->params, &params, sizeof params);
   d->params_bytes = sizeof params;
@@ -43,7 +42,7 @@ static const char *bind_rotary(om_gpu_binder *b) {
 const om_gpu_op om_gpu_ops_rotary[] = {
     {.domain = "",
      .type = "RotaryEmbedding",
-     .dtypes = OM_DT(OM_DTYPE_F32),
+     .dtypes = OM_DT_REAL,
      .has_exact = true,
      .primitives = OM_PRIMITIVE_ARITHMETIC,
      .bind = bind_rotary},

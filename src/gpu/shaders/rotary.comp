@@ -5,6 +5,8 @@
 //
 //! kernel rotary        OM_EXACT=0
 //! kernel rotary_exact  OM_EXACT=1
+//! kernel rotary_half        OM_EXACT=0 HALF=1
+//! kernel rotary_half_exact  OM_EXACT=1 HALF=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/om_shader.glsl"
@@ -15,11 +17,11 @@ layout(local_size_x = 256) in;
 OM_CONSTANT(0, IS_INTERLEAVED, 0)
 OM_CONSTANT(1, HAS_POSITIONS, 1)
 
-layout(set = 0, binding = 0, std430) readonly buffer Input { float input_data[]; };
-layout(set = 0, binding = 1, std430) readonly buffer Cos { float cos_data[]; };
-layout(set = 0, binding = 2, std430) readonly buffer Sin { float sin_data[]; };
+layout(set = 0, binding = 0, std430) readonly buffer Input { ELEMENT input_data[]; };
+layout(set = 0, binding = 1, std430) readonly buffer Cos { ELEMENT cos_data[]; };
+layout(set = 0, binding = 2, std430) readonly buffer Sin { ELEMENT sin_data[]; };
 layout(set = 0, binding = 3, std430) readonly buffer Positions { uint positions[]; };
-layout(set = 0, binding = 4, std430) writeonly buffer Output { float output_data[]; };
+layout(set = 0, binding = 4, std430) writeonly buffer Output { ELEMENT output_data[]; };
 
 uint table_row(uint element) {
   uint has_positions = HAS_POSITIONS;
@@ -35,8 +37,8 @@ uint table_row(uint element) {
 
 // Of the pair (a, b) at `pair`: a cos - b sin, or a sin + b cos.
 float turned(float a, float b, uint pair, bool is_second) {
-  OM_PRECISE float first = cos_data[pair];
-  OM_PRECISE float second = sin_data[pair];
+  OM_PRECISE float first = LOAD(cos_data[pair]);
+  OM_PRECISE float second = LOAD(sin_data[pair]);
   if (is_second) {
     first = first * b;
     second = second * a;
@@ -67,7 +69,8 @@ void main() {
         b = a + 1u;
       }
       uint pair = table_row(head) * P.half_size + number;
-      output_data[element] = turned(input_data[a], input_data[b], pair, element == b);
+      float value = turned(LOAD(input_data[a]), LOAD(input_data[b]), pair, element == b);
+      output_data[element] = STORE(value);
     }
   }
 }
