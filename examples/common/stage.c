@@ -16,6 +16,10 @@ bool runner_fail(const runner *r, const char *what, const char *why) {
   return false;
 }
 
+void runner_time(const runner *r, const char *what, int width, int height, double ms) {
+  if (r->prints_times) printf("  %.3f ms  %s %dx%d\n", ms, what, width, height);
+}
+
 static bool parse_mode(const char *value, om_mode *out_mode) {
   if (strcmp(value, "fast") != 0 && strcmp(value, "exact") != 0) return false;
   *out_mode = strcmp(value, "exact") == 0 ? OM_MODE_EXACT : OM_MODE_FAST;
@@ -35,6 +39,10 @@ bool runner_parse(int argc, char **argv, int *at, runner_choice *choice) {
     choice->require_gpu = true;
     return true;
   }
+  if (strcmp(name, "--times") == 0) {
+    choice->prints_times = true;
+    return true;
+  }
   if (*at + 1 >= argc) return false;
   const char *value = argv[++*at];
   if (strcmp(name, "--mode") == 0) return parse_mode(value, &choice->mode);
@@ -47,6 +55,7 @@ void runner_init(runner *r, const char *program, const runner_choice *choice) {
   const char *device = choice->device;
   memset(r, 0, sizeof *r);
   r->program = program;
+  r->prints_times = choice->prints_times;
   r->options = (om_session_options)OM_SESSION_OPTIONS_INIT;
   r->gpu = (om_gpu_options)OM_GPU_OPTIONS_INIT;
   r->options.mode = choice->mode;
@@ -99,11 +108,13 @@ bool stage_run(runner *r, stage *s, int width, int height, float *planes, om_ten
   om_run_args args = {sizeof args, &input, 1, &output, 1};
   double start = now_ms();
   om_status status = om_session_run(s->session, &args, &r->error);
-  s->ms += now_ms() - start;
+  const double ms = now_ms() - start;
+  s->ms += ms;
   s->runs += 1;
   s->width = width;
   s->height = height;
   if (status != OM_OK) return runner_fail(r, s->file, r->error.message);
+  runner_time(r, s->file, width, height, ms);
   *out = output.tensor;
   return true;
 }

@@ -14,6 +14,7 @@ typedef struct runner {
   om_gpu_options gpu;
   om_session_options options; /* borrows gpu */
   om_error error;
+  bool prints_times;
 } runner;
 
 typedef struct runner_choice { /* what a user asked for */
@@ -21,13 +22,15 @@ typedef struct runner_choice { /* what a user asked for */
   om_mode mode;
   uint32_t threads; /* 0: all cores */
   bool require_gpu;
+  bool prints_times;
 } runner_choice;
 
 #define RUNNER_USAGE                                                                             \
   "  --device cpu|gpu|gpu:N|NAME  where to run (default: a GPU if there is one, else the CPU)\n" \
   "  --mode fast|exact            (default: fast)\n"                                             \
   "  --threads N                  of the CPU (default: all cores)\n"                             \
-  "  --require-gpu                fail if an operator cannot run on the GPU\n"
+  "  --require-gpu                fail if an operator cannot run on the GPU\n"                   \
+  "  --times                      print the milliseconds of each run of a model, too\n"
 
 /* Reads option argv[*at] of RUNNER_USAGE and moves *at to its last word; false: it is none of
  * them, or has no value that fits. */
@@ -39,6 +42,9 @@ void runner_init(runner *r, const char *program, const runner_choice *choice);
 bool runner_fail(const runner *r, const char *what, const char *why);
 
 double now_ms(void);
+
+/* Prints "  <ms> ms  <what> <width>x<height>" where the user asked for times. */
+void runner_time(const runner *r, const char *what, int width, int height, double ms);
 
 typedef struct stage {
   const char *file; /* borrowed: its name in the models' folder */

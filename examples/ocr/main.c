@@ -140,6 +140,7 @@ static bool read_picture(reader *r, const arguments *a, const char *path) {
   float confidence;
   bool ok = false;
   if (!image_load(path, &picture, &problem)) return runner_fail(&r->run, path, problem);
+  const double start = now_ms();
   if (a->is_word) {
     if (!read_line(r, &picture, text, &confidence)) goto done;
     printf("%s: %s  (%.1f %%)\n", path, text, 100.0 * (double)confidence);
@@ -162,6 +163,7 @@ static bool read_picture(reader *r, const arguments *a, const char *path) {
     printf("  %s  (%.1f %%)\n", text, 100.0 * (double)confidence);
     image_free(&line);
   }
+  runner_time(&r->run, "picture", picture.width, picture.height, now_ms() - start);
   for (size_t i = 0; i < count; ++i) image_draw_quad(&picture, &boxes[i].box, 230, 30, 60);
   ok = save_boxes(r, path, a->out, &picture, count);
 done:
