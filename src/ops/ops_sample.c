@@ -1,5 +1,5 @@
-/* GridSample and RoiAlign (docs/exact.md, "Samples"): float32; narrower types are computed in it.
- */
+/* GridSample and RoiAlign (docs/exact.md, "Samples"): float32, in which narrower types are
+ * computed, and float64. */
 #include "cpu/exact/om_exact_sample.h"
 #include "ops/om_rule.h"
 #include "ops/op_sample.h"
@@ -53,15 +53,16 @@ static const float *widened(const om_tensor *x, float **scratch) {
   return om_widen(x, target);
 }
 
-#define OM_DT_SAMPLED (OM_DT(OM_DTYPE_F32) | OM_DT(OM_DTYPE_F16) | OM_DT(OM_DTYPE_BF16))
-
-static om_status check_sampled(om_ctx *ctx, const char *what, const om_tensor *x) {
-  if (OM_DT(x->dtype) & OM_DT_SAMPLED) return OM_OK;
+/* Coordinates are float64 where the elements are, and nowhere else. */
+static om_status check_sampled(om_ctx *ctx, const char *what, const om_tensor *x, om_dtype elems) {
+  const bool is_wide = elems == OM_DTYPE_F64;
+  if (OM_DT(x->dtype) & OM_DT_FLOAT && (x->dtype == OM_DTYPE_F64) == is_wide) return OM_OK;
   return OM_FAIL(ctx,
                  OM_E_UNSUPPORTED,
-                 "The %s is %s; only float32, float16 and bfloat16 are implemented.",
+                 "The %s is %s, which is not implemented for elements of %s.",
                  what,
-                 om_dtype_name(x->dtype));
+                 om_dtype_name(x->dtype),
+                 om_dtype_name(elems));
 }
 
 /* ---- GridSample ---- */
@@ -100,7 +101,7 @@ static om_status infer_grid(om_ctx *ctx, const om_op_call *call) {
                    x->rank,
                    2 + OM_SAMPLE_AXES);
   }
-  OM_TRY(check_sampled(ctx, "grid", grid));
+  OM_TRY(check_sampled(ctx, "grid", grid, x->dtype));
   if (grid->rank != x->rank || grid->dims[0] != x->dims[0] ||
       grid->dims[grid->rank - 1] != x->rank - 2) {
     return fail_shape(ctx, "grid", grid);
@@ -147,6 +148,10 @@ static om_status run_grid(om_ctx *ctx, const om_op_call *call) {
   float *scratch = call->scratch;
   if (om_tensor_elems(y) == 0) return OM_OK;
   const om_grid_sample job = om_grid_sample_fit(call->params, call->inputs[0], call->inputs[1]);
+  if (y->dtype == OM_DTYPE_F64) {
+    om_grid_sample_run_f64(ctx, &job, call->inputs[0]->data, call->inputs[1]->data, y->data);
+    return OM_OK;
+  }
   const float *x = widened(call->inputs[0], &scratch);
   const float *grid = widened(call->inputs[1], &scratch);
   float *result = om_widen_needed(y->dtype) ? scratch : y->data;
@@ -203,7 +208,7 @@ static om_status infer_roi(om_ctx *ctx, const om_op_call *call) {
   if (images->rank != 1 || images->dims[0] != rois->dims[0]) {
     return fail_shape(ctx, "input batch_indices", images);
   }
-  OM_TRY(check_sampled(ctx, "input rois", rois));
+  OM_TRY(check_sampled(ctx, "input rois", rois, x->dtype));
   OM_TRY(om_rule_check_int(ctx, images, "batch_indices"));
   if (x->dims[2] == 0 || x->dims[3] == 0) return fail_shape(ctx, "input", x);
   if (x->dims[2] > 1 << 24 || x->dims[3] > 1 << 24) {
@@ -246,6 +251,10 @@ static om_status run_roi(om_ctx *ctx, const om_op_call *call) {
   }
   if (om_tensor_elems(y) == 0) return OM_OK;
   const om_roi_align job = om_roi_align_fit(call->params, call->inputs[0], call->inputs[1]);
+  if (y->dtype == OM_DTYPE_F64) {
+    om_roi_align_run_f64(ctx, &job, call->inputs[0]->data, call->inputs[1]->data, places, y->data);
+    return OM_OK;
+  }
   const float *x = widened(call->inputs[0], &scratch);
   const float *rois = widened(call->inputs[1], &scratch);
   float *result = om_widen_needed(y->dtype) ? scratch : y->data;
@@ -259,7 +268,7 @@ const om_op om_ops_sample[] = {
      .type = "GridSample",
      .first_opset = 16,
      OM_RULE_COUNTS(2, 2, 1, 1),
-     .dtypes = OM_DT_SAMPLED,
+     .dtypes = OM_DT_FLOAT,
      .params_bytes = sizeof(om_grid_sample_params),
      .resolve = resolve_grid,
      .infer = infer_grid,
@@ -269,7 +278,7 @@ const om_op om_ops_sample[] = {
      .type = "RoiAlign",
      .first_opset = 10,
      OM_RULE_COUNTS(3, 3, 1, 1),
-     .dtypes = OM_DT_SAMPLED,
+     .dtypes = OM_DT_FLOAT,
      .params_bytes = sizeof(om_roi_align_params),
      .resolve = resolve_roi,
      .infer = infer_roi,

@@ -1,4 +1,4 @@
-/* GridSample and RoiAlign on plain pointers of float32 (docs/exact.md, "Samples"). */
+/* GridSample and RoiAlign on plain pointers of float32 and float64 (docs/exact.md, "Samples"). */
 #ifndef OM_SAMPLE_H
 #define OM_SAMPLE_H
 
@@ -20,6 +20,8 @@ typedef struct om_grid_sample {
  * whose coordinates are those of the last axis first. */
 void om_grid_sample_run(
     om_ctx *ctx, const om_grid_sample *job, const float *x, const float *grid, float *y);
+void om_grid_sample_run_f64(
+    om_ctx *ctx, const om_grid_sample *job, const double *x, const double *grid, double *y);
 
 typedef struct om_roi_align {
   bool is_max; /* else the mean */
@@ -40,5 +42,11 @@ void om_roi_align_run(om_ctx *ctx,
                       const float *rois,
                       const int64_t *images,
                       float *y);
+void om_roi_align_run_f64(om_ctx *ctx,
+                          const om_roi_align *job,
+                          const double *x,
+                          const double *rois,
+                          const int64_t *images,
+                          double *y);
 
 #endif
