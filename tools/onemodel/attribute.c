@@ -268,8 +268,13 @@ static int run_part(work *w, const executor *e, const om_model *part, om_value_i
 static int find_added(work *w, executor *e, om_value_id id, double *out) {
   om_graph graph;
   om_model *part = NULL;
-  om_status status =
-      om_graph_extract(&w->ctx, om_model_get_graph(w->wide), e->is_given, id, &graph);
+  const om_graph *wide = om_model_get_graph(w->wide);
+  /* The graph in float64 has values of its own behind the graph's. */
+  bool *is_given = calloc(wide->value_count + 1, sizeof *is_given);
+  if (!is_given) return fail_memory();
+  memcpy(is_given, e->is_given, w->graph->value_count * sizeof *is_given);
+  om_status status = om_graph_extract(&w->ctx, wide, is_given, id, &graph);
+  free(is_given);
   if (status == OM_OK) status = om_model_create_from_graph(&w->ctx, &graph, &part);
   if (status != OM_OK) return report_error(&w->error);
   const int code = run_part(w, e, part, id, out);
