@@ -74,7 +74,9 @@ static const struct {
     {"Where", 9, KIND_EACH},
     {"Xor", 7, KIND_EACH},
     {"Concat", 4, KIND_AXIS_EACH},
+    {"DequantizeLinear", 10, KIND_AXIS},
     {"LogSoftmax", 13, KIND_AXIS},
+    {"QuantizeLinear", 10, KIND_AXIS},
     {"Softmax", 13, KIND_AXIS},
     {"Split", 2, KIND_AXIS},
     {"Pad", 2, KIND_PAD},
@@ -159,9 +161,13 @@ static uint32_t axis_at(const axis_list *list, size_t i, uint32_t rank) {
   return (uint32_t)(axis < 0 ? axis + (int64_t)rank : axis);
 }
 
+static bool is_quantization(const om_node *node) {
+  return strcmp(node->type, "QuantizeLinear") == 0 || strcmp(node->type, "DequantizeLinear") == 0;
+}
+
 static bool find_axis(const om_node *node, uint32_t rank, uint32_t *out_axis) {
   const om_attr *attr = om_node_attr(node, "axis");
-  int64_t axis = strcmp(node->type, "Split") == 0 ? 0 : -1;
+  int64_t axis = strcmp(node->type, "Split") == 0 ? 0 : is_quantization(node) ? 1 : -1;
   if (attr && attr->kind == OM_ATTR_INT) axis = attr->i;
   if (axis < -(int64_t)rank || axis >= (int64_t)rank) return false;
   *out_axis = (uint32_t)(axis < 0 ? axis + (int64_t)rank : axis);
@@ -216,6 +222,11 @@ static om_turn turn_of_reduction(const om_rewriter *rw, const om_node *node, con
   return keep_order(axes, all & ~mask) ? OM_TURN_ENDS : OM_TURN_NEVER;
 }
 
+/* A scale for all, or one for each place of an axis; not for blocks. */
+static bool has_list(const om_value_fact *facts, const om_node *node) {
+  return facts[node->inputs[1]].rank <= 1; /* OM_RANK_UNKNOWN is large */
+}
+
 static bool can_pad(const om_rewriter *rw, const om_node *node, uint32_t rank) {
   axis_list pads, axes;
   if (!find_pads(rw, node, &pads)) return false;
@@ -242,7 +253,7 @@ om_turn om_turn_of(const om_rewriter *rw,
       break;
     case KIND_AXIS_EACH:
     case KIND_AXIS:
-      can = find_axis(node, axes->rank, &axis);
+      can = find_axis(node, axes->rank, &axis) && (!is_quantization(node) || has_list(facts, node));
       break;
     case KIND_PAD:
       can = can_pad(rw, node, axes->rank);

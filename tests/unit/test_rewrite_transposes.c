@@ -71,6 +71,14 @@ static const model_case cases[] = {
      1,
      {2, 3, 4, 5},
      0},
+    {"quantized",
+     IN "y0 { a = Transpose(x0)" LAST "s = Constant() value_float=0.125; t = Constant() "
+        "value_floats=[0.5, 0.25, 0.0625]; b = QuantizeLinear(a, s); c = DequantizeLinear(b, t) "
+        "axis=3; y0 = Transpose(c)" BACK "}",
+     "a b c",
+     1,
+     {2, 3, 4, 5},
+     0},
     {"mean_keeps",
      IN "y0 { a = Transpose(x0)" LAST "b = ReduceMean(a) axes=[1, -2] keepdims=1; c = Mul(b, a); "
         "y0 = Transpose(c)" BACK "}",
@@ -196,7 +204,6 @@ static void check_null_device(const model_case *c, const om_named_tensor *inputs
   gpu.backend = "null";
   options.provider = om_gpu_provider();
   options.provider_options = &gpu;
-  options.require_gpu = true;
   om_text_rig_open(&rig, c->graph, 13, &options);
   run(&rig, inputs, c->inputs, results, strstr(c->graph, "y1") ? 2 : 1);
   assert_int_equal(count_transposes(&rig, inputs, c->inputs), c->left);
