@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "harness/om_fault.h"
 #include "harness/om_model_text.h"
 #include "harness/om_test_compare.h"
 #include "onemodel/gpu.h"
@@ -239,11 +240,36 @@ static void saves_transposes(void **state) {
   for (size_t i = 0; i < c->inputs; ++i) free(inputs[i].tensor.data);
 }
 
+/* Whatever allocation fails, the session is not made and nothing stays behind. */
+static void every_allocation_may_fail(void **state) {
+  om_text_rig rig;
+  om_error error = {0};
+  (void)state;
+  for (size_t i = 0; i < OM_COUNT_OF(cases); ++i) {
+    om_text_rig_open(&rig, cases[i].graph, 13, NULL);
+    for (size_t fail_at = 0;; ++fail_at) {
+      om_fault fault = {.fail_at = fail_at};
+      om_allocator allocator = om_fault_allocator(&fault);
+      om_session_options options = OM_SESSION_OPTIONS_INIT;
+      om_session *session = NULL;
+      options.allocator = &allocator;
+      options.thread_count = 1;
+      const om_status st = om_session_create(rig.model, &options, &session, &error);
+      om_session_destroy(session);
+      assert_int_equal(om_fault_live_blocks(&fault), 0);
+      assert_int_equal(st, om_fault_has_failed(&fault) ? OM_E_OUT_OF_MEMORY : OM_OK);
+      if (!om_fault_has_failed(&fault)) break;
+    }
+    om_text_rig_close(&rig);
+  }
+}
+
 int main(void) {
-  struct CMUnitTest tests[OM_COUNT_OF(cases)];
+  struct CMUnitTest tests[OM_COUNT_OF(cases) + 1];
   for (size_t i = 0; i < OM_COUNT_OF(cases); ++i) {
     tests[i] = (struct CMUnitTest){
         cases[i].name, saves_transposes, NULL, NULL, (model_case *)(uintptr_t)&cases[i]};
   }
+  tests[OM_COUNT_OF(cases)] = (struct CMUnitTest)cmocka_unit_test(every_allocation_may_fail);
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
