@@ -18,36 +18,38 @@
 
 enum { OM_MATMUL_BATCH_AXES = 3 };
 
-/* The kernels by tile, quads, type and exactness, and their cost: nanoseconds that a workgroup
- * takes for a step where it is alone on its core, and those that each further one adds. Measured on
- * an NVIDIA H200 (2026-11); only the proportions matter. */
+/* Nanoseconds of a step: of a workgroup that is alone on its core, and, where there are several,
+ * those that do not depend on their number and those that each of them takes. */
+typedef struct om_tile_cost {
+  uint32_t alone, some, each;
+} om_tile_cost;
+
+/* The kernels by tile, quads, type and exactness, and their cost by exactness. Measured on an
+ * NVIDIA H200 (2026-11); only the proportions matter. */
 static const struct {
   uint32_t tile, step_terms;
-  uint32_t alone_ns, further_ns;
+  om_tile_cost costs[2];
   uint32_t fill_percent;       /* of a step, before the first is there */
   om_gpu_forms forms[2];       /* by quads */
   om_shader half_chunks[2][2]; /* by quads and exactness: float16, with float32 sums */
 } tiles[] = {
     {64,
      32,
-     1300,
-     1160,
+     {{1300, 1300, 1160}, {1780, 250, 1530}},
      100,
      {OM_GPU_FORMS(MATMUL_TILE64), OM_GPU_FORMS(MATMUL_TILE64_VEC4)},
      {{OM_SHADER_MATMUL_TILE64_CHUNKS_HALF, OM_SHADER_MATMUL_TILE64_CHUNKS_HALF_EXACT},
       {OM_SHADER_MATMUL_TILE64_VEC4_CHUNKS_HALF, OM_SHADER_MATMUL_TILE64_VEC4_CHUNKS_HALF_EXACT}}},
     {32,
      32,
-     850,
-     330,
+     {{850, 850, 330}, {1110, 350, 400}},
      100,
      {OM_GPU_FORMS(MATMUL_TILE32), OM_GPU_FORMS(MATMUL_TILE32_VEC4)},
      {{OM_SHADER_MATMUL_TILE32_CHUNKS_HALF, OM_SHADER_MATMUL_TILE32_CHUNKS_HALF_EXACT},
       {OM_SHADER_MATMUL_TILE32_VEC4_CHUNKS_HALF, OM_SHADER_MATMUL_TILE32_VEC4_CHUNKS_HALF_EXACT}}},
     {16,
      128,
-     1160,
-     700,
+     {{1160, 1160, 700}, {750, 750, 780}},
      50,
      {OM_GPU_FORMS(MATMUL_TILE16), OM_GPU_FORMS(MATMUL_TILE16_VEC4)},
      {{OM_SHADER_MATMUL_TILE16_CHUNKS_HALF, OM_SHADER_MATMUL_TILE16_CHUNKS_HALF_EXACT},
@@ -73,12 +75,16 @@ static uint64_t tile_groups(const om_matmul *m, size_t tile) {
 }
 
 /* Nanoseconds that the groups of one pass take on a device of many cores. */
-static uint64_t cut_cost(const om_matmul_cut *cut) {
+static uint64_t cut_cost(const om_matmul_cut *cut, bool is_exact) {
   enum { CORES = 132 };
+  const om_tile_cost *cost = &tiles[cut->tile].costs[is_exact];
   const uint64_t steps = pieces(cut->chunk_depth, tiles[cut->tile].step_terms);
-  return (steps * 100 + tiles[cut->tile].fill_percent) *
-         (tiles[cut->tile].alone_ns + tiles[cut->tile].further_ns * (cut->groups - 1) / CORES) /
-         100;
+  /* Whole workgroups fall to a core; the fast figures are of an even share. */
+  const uint64_t share =
+      cost->each * (is_exact ? pieces(cut->groups, CORES) * CORES : cut->groups - 1);
+  uint64_t step_ns = cost->some + share / CORES;
+  if (step_ns < cost->alone) step_ns = cost->alone;
+  return (steps * 100 + tiles[cut->tile].fill_percent) * step_ns / 100;
 }
 
 /* Exact chunks are groups of terms, whose sums the second pass adds in order; fast ones may be
@@ -98,7 +104,7 @@ static om_matmul_cut choose_cut(const om_matmul *m, bool is_exact) {
         if (cut.chunk_count * result_bytes > MOST_SCRATCH_BYTES) break;
       }
       cut.groups = tile_groups(m, tile) * cut.chunk_count;
-      cut.cost_ns += cut_cost(&cut);
+      cut.cost_ns += cut_cost(&cut, is_exact);
       if (cut.cost_ns < best.cost_ns) best = cut;
     }
   }

@@ -9,8 +9,7 @@
 //
 // Order of sums, exact: blocks of 32 terms in increasing k, product and sum rounded; four block
 // sums added in order make a group; groups added in order to the total (docs/exact.md, Products).
-// Terms past the depth take no part. Fast: fused multiply-adds in increasing k; slices added in
-// order.
+// Blocks past the depth take no part. Fast: fused multiply-adds in increasing k; slices added in order.
 //
 //! kernel matmul_tile64             OM_EXACT=0 TILE=64 ROWS=4 SLICES=1
 //! kernel matmul_tile64_exact       OM_EXACT=1 TILE=64 ROWS=4 SLICES=1
@@ -50,6 +49,7 @@
 //! kernel matmul_tile16_vec4_chunks_half_exact  OM_EXACT=1 TILE=16 ROWS=1 SLICES=4 VEC4=1 HALF=1 CHUNKS=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #ifndef CHUNKS
 #  define OM_CHAIN
 #  define CHAIN_BASE 0
@@ -59,20 +59,18 @@
 #include "abi/matmul_params.h"
 #ifdef CHUNKS
 #  define RESULT float
-#  define FINISH(value, at) (value)
+#  define FINISH(value, at, col) (value)
 #else
 #  include "common/chain.glsl"
 #  define RESULT ELEMENT
-#  define FINISH(value, at) STORE(chain_apply(value, at))
+// A vector that belongs to the columns, a bias, needs no division.
+uint vector_element(uint at, uint col) {
+  return P.chain_inner == 1u && P.chain_channels == P.cols ? col : chain_vector_element(at);
+}
+#  define FINISH(value, at, col) STORE(chain_apply_channel(value, at, vector_element(at, col)))
 #endif
 
-#define THREADS uint(TILE / ROWS * TILE / 4 * SLICES)
-#define BLOCK 32u
-#define STEP (BLOCK * SLICES)              // terms of one piece
-#define LANES (TILE / 4)                   // invocations along a tile's columns
-#define A_QUADS (STEP / 4u)                // of one row of a's piece
-#define FETCHES uint(32 * ROWS / TILE)     // quads of a, and of b, that an invocation brings
-layout(local_size_x = TILE / ROWS * TILE / 4 * SLICES) in;
+#include "common/product.glsl"
 
 #ifdef VEC4
 layout(set = 0, binding = 0, std430) readonly buffer A { ELEMENT4 a_data[]; };
@@ -83,13 +81,8 @@ layout(set = 0, binding = 1, std430) readonly buffer B { ELEMENT b_data[]; };
 #endif
 layout(set = 0, binding = 2, std430) writeonly buffer Y { RESULT y_data[]; };
 
-// a's piece by rows, four terms a quad; which quad of eight is turned by the row, so that rows
-// read at once lie in different banks. b's piece by terms, four columns a quad.
-shared vec4 a_tile[TILE * SLICES * 8];
-shared vec4 b_tile[32 * SLICES * LANES];
-
 vec4 fetch_a(uint base, uint row, uint k) {
-  vec4 quad = vec4(0.0);
+  vec4 quad = vec4(-0.0);
   if (row < P.rows && k < P.depth) {
 #ifdef VEC4
     quad = LOAD4(a_data[(base + row * P.a_row_stride + k) / 4u]);
@@ -120,10 +113,6 @@ vec4 fetch_b(uint base, uint k, uint col) {
   return quad;
 }
 
-uint a_slot(uint row, uint quad) {
-  return row * uint(A_QUADS) + (quad ^ (row & 7u));
-}
-
 void main() {
   // A group past the end does the last one's work and stores nothing: barriers are for all.
   bool is_real = om_group_index() < P.group_count;
@@ -142,31 +131,23 @@ void main() {
   uint slice = thread / (THREADS / uint(SLICES));
   uint place = thread % (THREADS / uint(SLICES));
   uint lane = place % uint(LANES);
-  uint first_row = place / uint(LANES) * uint(ROWS);
+  uint first_row = place / uint(LANES);
 
-  OM_PRECISE vec4 sum[ROWS];
+  vec4 sum[ROWS];
+  [[unroll]] for (uint r = 0u; r < uint(ROWS); ++r) sum[r] = vec4(0.0);
 #if OM_EXACT && SLICES == 1
-  OM_PRECISE vec4 part[ROWS];
-  OM_PRECISE vec4 total[ROWS];
+  product_sums sums = product_begin();
 #endif
 #if SLICES > 1
   OM_PRECISE float total = 0.0;
   uint own_row = thread / uint(TILE);
   uint own_col = thread % uint(TILE);
 #endif
-  for (uint r = 0u; r < uint(ROWS); ++r) {
-    sum[r] = vec4(0.0);
-#if OM_EXACT && SLICES == 1
-    part[r] = vec4(0.0);
-    total[r] = vec4(0.0);
-#endif
-  }
-
   uint chunk_begin = chunk * P.chunk_depth;
   uint chunk_end = min(chunk_begin + P.chunk_depth, P.depth);
   vec4 a_next[FETCHES];
   vec4 b_next[FETCHES];
-  for (uint i = 0u; i < FETCHES; ++i) {
+  [[unroll]] for (uint i = 0u; i < FETCHES; ++i) {
     uint quad = thread + i * THREADS;
     a_next[i] = fetch_a(a_base, row_begin + quad / A_QUADS, chunk_begin + quad % A_QUADS * 4u);
     b_next[i] =
@@ -177,65 +158,25 @@ void main() {
   for (uint done = 0u; done < P.chunk_depth; done += STEP) {
     uint begin = chunk_begin + done;
     barrier();
-    for (uint i = 0u; i < FETCHES; ++i) {
+    [[unroll]] for (uint i = 0u; i < FETCHES; ++i) {
       uint quad = thread + i * THREADS;
       a_tile[a_slot(quad / A_QUADS, quad % A_QUADS)] = a_next[i];
-      b_tile[quad] = b_next[i];
+      b_tile[b_slot(quad / uint(LANES), quad % uint(LANES))] = b_next[i];
     }
     barrier();
     uint next = begin + STEP;
     if (next < chunk_end) {
-      for (uint i = 0u; i < FETCHES; ++i) {
+      [[unroll]] for (uint i = 0u; i < FETCHES; ++i) {
         uint quad = thread + i * THREADS;
         a_next[i] = fetch_a(a_base, row_begin + quad / A_QUADS, next + quad % A_QUADS * 4u);
         b_next[i] = fetch_b(b_base, next + quad / uint(LANES), col_begin + quad % uint(LANES) * 4u);
       }
     }
 
-    // Terms of this invocation's block that exist: beyond them the tiles hold zeros.
-    uint block_begin = begin + slice * BLOCK;
-    uint terms = block_begin < chunk_end ? min(chunk_end - block_begin, BLOCK) : 0u;
-    for (uint quad = 0u; quad * 4u < terms; ++quad) {
-      uint b_row = (slice * BLOCK + quad * 4u) * uint(LANES) + lane;
-      vec4 b0 = b_tile[b_row];
-      vec4 b1 = b_tile[b_row + uint(LANES)];
-      vec4 b2 = b_tile[b_row + 2u * uint(LANES)];
-      vec4 b3 = b_tile[b_row + 3u * uint(LANES)];
-      for (uint r = 0u; r < uint(ROWS); ++r) {
-        vec4 a = a_tile[a_slot(first_row + r, slice * 8u + quad)];
-#if OM_EXACT
-        sum[r] = sum[r] + vec4(a.x) * b0;
-        if (quad * 4u + 1u < terms) sum[r] = sum[r] + vec4(a.y) * b1;
-        if (quad * 4u + 2u < terms) sum[r] = sum[r] + vec4(a.z) * b2;
-        if (quad * 4u + 3u < terms) sum[r] = sum[r] + vec4(a.w) * b3;
-#else
-        sum[r] = fma(vec4(a.x), b0, sum[r]);
-        sum[r] = fma(vec4(a.y), b1, sum[r]);
-        sum[r] = fma(vec4(a.z), b2, sum[r]);
-        sum[r] = fma(vec4(a.w), b3, sum[r]);
-#endif
-      }
-    }
-
+    // A block past the end, whose places hold what was there before, takes no part.
+    if (begin + slice * BLOCK < chunk_end) product_multiply(first_row, lane, slice, sum);
 #if OM_EXACT && SLICES == 1
-    bool has_terms = begin < chunk_end;
-    bool is_first = done % 128u == 0u;
-    bool is_last = (done + STEP) % 128u == 0u || next >= chunk_end;
-    for (uint r = 0u; r < uint(ROWS) && has_terms; ++r) {
-      if (is_first) {
-        part[r] = sum[r];
-      } else {
-        part[r] = part[r] + sum[r];
-      }
-      sum[r] = vec4(0.0);
-      if (is_last) {
-        if (done < 128u) {
-          total[r] = part[r];
-        } else {
-          total[r] = total[r] + part[r];
-        }
-      }
-    }
+    if (begin < chunk_end) product_fold(done % 128u == 96u, sum, sums);
 #endif
 #if OM_EXACT && SLICES > 1
     // A piece is a group: its four block sums, by way of a's tile.
@@ -244,7 +185,7 @@ void main() {
     sum[0] = vec4(0.0);
     barrier();
     OM_PRECISE float part = 0.0;
-    for (uint s = 0u; s < uint(SLICES); ++s) {
+    [[unroll]] for (uint s = 0u; s < uint(SLICES); ++s) {
       if (begin + s * BLOCK < chunk_end) {
         float block = a_tile[s * (THREADS / uint(SLICES)) + thread / 4u][thread & 3u];
         if (s == 0u) {
@@ -269,7 +210,7 @@ void main() {
   barrier();
   a_tile[thread] = sum[0];
   barrier();
-  for (uint s = 0u; s < uint(SLICES); ++s) {
+  [[unroll]] for (uint s = 0u; s < uint(SLICES); ++s) {
     total = total + a_tile[s * (THREADS / uint(SLICES)) + thread / 4u][thread & 3u];
   }
 #  endif
@@ -277,13 +218,13 @@ void main() {
   uint col = col_begin + own_col;
   if (is_real && row < P.rows && col < P.cols) {
     uint at = y_base + row * P.cols + col;
-    y_data[at] = FINISH(total, at);
+    y_data[at] = FINISH(total, at, col);
   }
 #else
   for (uint r = 0u; r < uint(ROWS); ++r) {
-    uint row = row_begin + first_row + r;
+    uint row = row_begin + first_row + r * APART;
 #  if OM_EXACT
-    vec4 result = total[r];
+    vec4 result = product_result(sums, r);
 #  else
     vec4 result = sum[r];
 #  endif
@@ -291,7 +232,7 @@ void main() {
       uint col = col_begin + lane * 4u + c;
       if (is_real && row < P.rows && col < P.cols) {
         uint at = y_base + row * P.cols + col;
-        y_data[at] = FINISH(result[c], at);
+        y_data[at] = FINISH(result[c], at, col);
       }
     }
   }
