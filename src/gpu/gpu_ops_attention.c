@@ -1,13 +1,13 @@
 /* onemodel.Attention on the device, of float32 and float16: one pass, whatever the number of keys.
  *
- * The workgroups take 16, 32 or 64 rows: as many as leave work for the whole device. The exact
- * kernel keeps its scores in scratch memory; where those of all workgroups would be too many,
- * several dispatches use it in turn. Where few rows meet many keys, the fast kernel takes chunks of
- * the keys, which a second pass joins in order. In fast mode matrix hardware takes what fits it
- * (attention_matrix.comp).
+ * The workgroups take 16, 32 or 64 rows: as many as leave work for the whole device. Where few rows
+ * meet many keys, they take chunks of the keys, which a second pass joins in order. Matrix hardware
+ * takes what fits it (attention_matrix.comp). Exact mode goes its own way, in three passes
+ * (om_gpu_attention_exact.c).
  */
 #include "abi/attention_merge_params.h"
 #include "abi/attention_params.h"
+#include "gpu/om_gpu_attention.h"
 #include "gpu/om_gpu_copy.h"
 #include "gpu/om_gpu_state.h"
 #include "ops/op_attention.h"
@@ -54,25 +54,6 @@ static const kernel_choice fast_kernels[] = {
        OM_SHADER_ATTENTION_ROWS16_64_HALF,
        OM_SHADER_ATTENTION_ROWS16_128_HALF,
        OM_SHADER_ATTENTION_ROWS16_256_HALF}}},
-};
-
-static const kernel_choice exact_kernels[] = {
-    {32,
-     264,
-     2,
-     {{OM_SHADER_ATTENTION_ROWS32_32_EXACT, OM_SHADER_ATTENTION_ROWS32_64_EXACT},
-      {OM_SHADER_ATTENTION_ROWS32_32_HALF_EXACT, OM_SHADER_ATTENTION_ROWS32_64_HALF_EXACT}}},
-    {16,
-     0,
-     4,
-     {{OM_SHADER_ATTENTION_ROWS16_32_EXACT,
-       OM_SHADER_ATTENTION_ROWS16_64_EXACT,
-       OM_SHADER_ATTENTION_ROWS16_128_EXACT,
-       OM_SHADER_ATTENTION_ROWS16_256_EXACT},
-      {OM_SHADER_ATTENTION_ROWS16_32_HALF_EXACT,
-       OM_SHADER_ATTENTION_ROWS16_64_HALF_EXACT,
-       OM_SHADER_ATTENTION_ROWS16_128_HALF_EXACT,
-       OM_SHADER_ATTENTION_ROWS16_256_HALF_EXACT}}},
 };
 
 static uint64_t pieces(uint64_t count, uint64_t size) {
@@ -217,12 +198,12 @@ static bool choose_matrix(const om_gpu_binder *b, const om_attention *a, cut *c)
   return c->matrix != NULL;
 }
 
-static cut choose_cut(const om_gpu_binder *b, const om_attention *a, bool is_exact) {
-  const kernel_choice *choice = is_exact ? exact_kernels : fast_kernels;
+static cut choose_cut(const om_gpu_binder *b, const om_attention *a) {
+  const kernel_choice *choice = fast_kernels;
   const uint64_t batch = om_attention_batch(a);
   cut c = {.chunk_count = 1, .chunk_keys = (uint32_t)a->keys};
   uint32_t size = 0;
-  if (!is_exact && choose_matrix(b, a, &c)) return c;
+  if (choose_matrix(b, a, &c)) return c;
   while (size < 3 && a->width > ((size_t)OM_ATTENTION_TILE << size)) ++size;
   c.col_blocks = (uint32_t)pieces(a->width, (size_t)OM_ATTENTION_TILE << size);
   for (;; ++choice) {
@@ -232,7 +213,7 @@ static cut choose_cut(const om_gpu_binder *b, const om_attention *a, bool is_exa
     if (size < choice->shader_count && c.groups >= choice->least_groups) break;
   }
   c.shader = choice->shaders[is_half(b)][size];
-  if (!is_exact) choose_chunks(b, a, size, &c);
+  choose_chunks(b, a, size, &c);
   return c;
 }
 
@@ -340,11 +321,7 @@ static float whole_scale(const om_attention *a) {
 static uint32_t flags_of(const om_attention *a, const matrix_kernel *matrix) {
   const bool has_tail = matrix && a->keys % matrix->step != 0;
   const bool is_narrow = matrix && (a->depth < matrix->head || a->width < matrix->head);
-  return (uint32_t)a->q_scale.kind << OM_ATTENTION_Q_SCALE_AT |
-         (uint32_t)a->k_scale.kind << OM_ATTENTION_K_SCALE_AT |
-         (uint32_t)a->scale.kind << OM_ATTENTION_SCALE_AT |
-         (a->has_mask ? OM_ATTENTION_HAS_MASK : 0u) | (a->selects ? OM_ATTENTION_SELECTS : 0u) |
-         (a->zeroes_nan ? OM_ATTENTION_ZEROES_NAN : 0u) | (has_tail ? OM_ATTENTION_HAS_TAIL : 0u) |
+  return om_gpu_attention_flags(a) | (has_tail ? OM_ATTENTION_HAS_TAIL : 0u) |
          (is_narrow ? OM_ATTENTION_IS_NARROW : 0u);
 }
 
@@ -398,9 +375,8 @@ static om_gpu_operand use_chunks(om_gpu_binder *b,
 typedef struct pass {
   const om_attention *attention;
   cut cut;
-  bool is_exact;
   om_attention_kernel_params params;
-  om_gpu_operand operands[6];
+  om_gpu_operand operands[5];
 } pass;
 
 static const char *add_dispatch(om_gpu_binder *b, const pass *p, uint64_t groups) {
@@ -418,7 +394,7 @@ static const char *add_dispatch(om_gpu_binder *b, const pass *p, uint64_t groups
   d->constants[6] = p->cut.chunk_count > 1 ? 1 : (uint32_t)a->y.col_stride;
   d->constant_count = p->cut.matrix ? 4 : 7;
   memcpy(d->operands, p->operands, sizeof p->operands);
-  d->operand_count = p->is_exact ? 6 : 5;
+  d->operand_count = 5;
   d->groups[0] = (uint32_t)groups;
   d->flops =
       2 * groups * p->cut.rows * p->cut.chunk_keys * (a->depth + a->width / p->cut.col_blocks);
@@ -451,33 +427,22 @@ __attribute__((noinline)) static const char *spread_mask(om_gpu_binder *b,
   return om_gpu_bind_copy(b, &copy, dtype, source, *out_mask);
 }
 
-static void set_operands(om_gpu_binder *b, pass *p, om_gpu_operand mask, uint64_t scratch_bytes) {
+static void set_operands(om_gpu_binder *b, pass *p, om_gpu_operand mask) {
   p->operands[0] = om_gpu_read(b, OM_ATTENTION_Q);
   p->operands[1] = om_gpu_read(b, OM_ATTENTION_K);
   p->operands[2] = om_gpu_read(b, OM_ATTENTION_V);
   p->operands[3] = mask;
   p->operands[4] = om_gpu_write(b, 0);
-  if (p->is_exact) p->operands[5] = om_gpu_scratch(b, scratch_bytes);
 }
 
 /* Not inlined: with the description of the attention the frame would be too large. */
 __attribute__((noinline)) static const char *add_dispatches(om_gpu_binder *b,
                                                             const om_attention *a,
-                                                            om_gpu_operand mask,
-                                                            bool is_exact) {
-  enum { MOST_SCRATCH_BYTES = 64 << 20 };
-  pass p = {.attention = a, .cut = choose_cut(b, a, is_exact), .is_exact = is_exact};
-  const uint64_t group_bytes =
-      pieces(a->keys, OM_ATTENTION_TILE) * OM_ATTENTION_TILE * p.cut.rows * sizeof(float);
+                                                            om_gpu_operand mask) {
+  pass p = {.attention = a, .cut = choose_cut(b, a)};
   uint64_t most = om_gpu_binder_limits(b)->max_groups[0];
-  if (is_exact) {
-    uint64_t bytes = om_gpu_binder_limits(b)->max_binding_bytes;
-    if (bytes > MOST_SCRATCH_BYTES) bytes = MOST_SCRATCH_BYTES;
-    if (group_bytes > bytes) return "its rows are too long";
-    if (most > bytes / group_bytes) most = bytes / group_bytes;
-  }
   if (most > p.cut.groups) most = p.cut.groups;
-  set_operands(b, &p, mask, most * group_bytes);
+  set_operands(b, &p, mask);
   set_params(a, &p.cut, &p.params);
   if (p.cut.matrix) p.params.scale = whole_scale(a);
   const om_gpu_operand y = p.operands[4];
@@ -512,7 +477,9 @@ static const char *bind(om_gpu_binder *b) {
     mask = om_gpu_read(b, OM_ATTENTION_MASK);
   }
   if (!reason) reason = check(b, &a);
-  return reason ? reason : add_dispatches(b, &a, mask, om_gpu_binder_mode(b) == OM_MODE_EXACT);
+  if (reason) return reason;
+  const bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
+  return is_exact ? om_gpu_bind_exact_attention(b, &a, mask) : add_dispatches(b, &a, mask);
 }
 
 const om_gpu_op om_gpu_ops_attention[] = {

@@ -66,7 +66,7 @@ static void test_kernels_of_float16(void **state) {
 
 static void test_others_stay_portable(void **state) {
   (void)state;
-  expect_kernel(OM_MODE_EXACT, &(shape){1, 128, 128, 12, 32}, "attention_rows16_32_exact");
+  expect_kernel(OM_MODE_EXACT, &(shape){1, 128, 128, 12, 32}, "attention_scores_exact");
   expect_kernel(OM_MODE_FAST, &(shape){1, 128, 128, 12, 33}, "attention_rows16_64"); /* no quads */
   expect_kernel(OM_MODE_FAST, &(shape){1, 64, 64, 12, 256}, "attention_rows16_256");
   expect_kernel(OM_MODE_FAST, &(shape){1, 1, 128, 12, 64}, "attention_rows16_64");

@@ -7,53 +7,38 @@
 // PIECES pieces) of PER rows that lie 16 apart. What a product reads is fetched into registers while
 // the product before is computed.
 //
-// Fast: a running largest and a running sum; what was summed so far is scaled down as the largest
-// grows. Exact: the scores wait in scratch memory, where each invocation reads what it wrote
-// itself: the largest; then exponentials and their sum, by 256 lanes (key i to lane i mod 256) and
-// a halving tree; then probabilities, and the product with V. A piece of the depth, and a tile of
-// the keys, is one block of 32 terms of a product; four blocks make a group.
+// It keeps a running largest and a running sum; what was summed so far is scaled down as the largest
+// grows. Exact mode has kernels of its own (attention_product.comp, attention_softmax.comp).
 //
 // SPLIT: a workgroup takes a chunk of the keys, and stores its sums, not yet divided, with the
 // largest score and the sum of exponentials behind each row; attention_merge.comp joins them.
 //
-//! kernel attention_rows16_32         OM_EXACT=0 PER=1 PIECES=1
-//! kernel attention_rows16_64         OM_EXACT=0 PER=1 PIECES=2
-//! kernel attention_rows16_128        OM_EXACT=0 PER=1 PIECES=4
-//! kernel attention_rows16_256        OM_EXACT=0 PER=1 PIECES=8
-//! kernel attention_rows32_32         OM_EXACT=0 PER=2 PIECES=1
-//! kernel attention_rows32_64         OM_EXACT=0 PER=2 PIECES=2
-//! kernel attention_rows32_128        OM_EXACT=0 PER=2 PIECES=4
-//! kernel attention_rows64_32         OM_EXACT=0 PER=4 PIECES=1
-//! kernel attention_rows64_64         OM_EXACT=0 PER=4 PIECES=2
-//! kernel attention_split_32          OM_EXACT=0 PER=1 PIECES=1 SPLIT=1
-//! kernel attention_split_64          OM_EXACT=0 PER=1 PIECES=2 SPLIT=1
-//! kernel attention_split_128         OM_EXACT=0 PER=1 PIECES=4 SPLIT=1
-//! kernel attention_split_256         OM_EXACT=0 PER=1 PIECES=8 SPLIT=1
-//! kernel attention_rows16_32_exact   OM_EXACT=1 PER=1 PIECES=1
-//! kernel attention_rows16_64_exact   OM_EXACT=1 PER=1 PIECES=2
-//! kernel attention_rows16_128_exact  OM_EXACT=1 PER=1 PIECES=4
-//! kernel attention_rows16_256_exact  OM_EXACT=1 PER=1 PIECES=8
-//! kernel attention_rows32_32_exact   OM_EXACT=1 PER=2 PIECES=1
-//! kernel attention_rows32_64_exact   OM_EXACT=1 PER=2 PIECES=2
-//! kernel attention_rows16_32_half         OM_EXACT=0 PER=1 PIECES=1 HALF=1
-//! kernel attention_rows16_64_half         OM_EXACT=0 PER=1 PIECES=2 HALF=1
-//! kernel attention_rows16_128_half        OM_EXACT=0 PER=1 PIECES=4 HALF=1
-//! kernel attention_rows16_256_half        OM_EXACT=0 PER=1 PIECES=8 HALF=1
-//! kernel attention_rows32_32_half         OM_EXACT=0 PER=2 PIECES=1 HALF=1
-//! kernel attention_rows32_64_half         OM_EXACT=0 PER=2 PIECES=2 HALF=1
-//! kernel attention_rows32_128_half        OM_EXACT=0 PER=2 PIECES=4 HALF=1
-//! kernel attention_rows64_32_half         OM_EXACT=0 PER=4 PIECES=1 HALF=1
-//! kernel attention_rows64_64_half         OM_EXACT=0 PER=4 PIECES=2 HALF=1
-//! kernel attention_split_32_half          OM_EXACT=0 PER=1 PIECES=1 SPLIT=1 HALF=1
-//! kernel attention_split_64_half          OM_EXACT=0 PER=1 PIECES=2 SPLIT=1 HALF=1
-//! kernel attention_split_128_half         OM_EXACT=0 PER=1 PIECES=4 SPLIT=1 HALF=1
-//! kernel attention_split_256_half         OM_EXACT=0 PER=1 PIECES=8 SPLIT=1 HALF=1
-//! kernel attention_rows16_32_half_exact   OM_EXACT=1 PER=1 PIECES=1 HALF=1
-//! kernel attention_rows16_64_half_exact   OM_EXACT=1 PER=1 PIECES=2 HALF=1
-//! kernel attention_rows16_128_half_exact  OM_EXACT=1 PER=1 PIECES=4 HALF=1
-//! kernel attention_rows16_256_half_exact  OM_EXACT=1 PER=1 PIECES=8 HALF=1
-//! kernel attention_rows32_32_half_exact   OM_EXACT=1 PER=2 PIECES=1 HALF=1
-//! kernel attention_rows32_64_half_exact   OM_EXACT=1 PER=2 PIECES=2 HALF=1
+//! kernel attention_rows16_32         PER=1 PIECES=1
+//! kernel attention_rows16_64         PER=1 PIECES=2
+//! kernel attention_rows16_128        PER=1 PIECES=4
+//! kernel attention_rows16_256        PER=1 PIECES=8
+//! kernel attention_rows32_32         PER=2 PIECES=1
+//! kernel attention_rows32_64         PER=2 PIECES=2
+//! kernel attention_rows32_128        PER=2 PIECES=4
+//! kernel attention_rows64_32         PER=4 PIECES=1
+//! kernel attention_rows64_64         PER=4 PIECES=2
+//! kernel attention_split_32          PER=1 PIECES=1 SPLIT=1
+//! kernel attention_split_64          PER=1 PIECES=2 SPLIT=1
+//! kernel attention_split_128         PER=1 PIECES=4 SPLIT=1
+//! kernel attention_split_256         PER=1 PIECES=8 SPLIT=1
+//! kernel attention_rows16_32_half         PER=1 PIECES=1 HALF=1
+//! kernel attention_rows16_64_half         PER=1 PIECES=2 HALF=1
+//! kernel attention_rows16_128_half        PER=1 PIECES=4 HALF=1
+//! kernel attention_rows16_256_half        PER=1 PIECES=8 HALF=1
+//! kernel attention_rows32_32_half         PER=2 PIECES=1 HALF=1
+//! kernel attention_rows32_64_half         PER=2 PIECES=2 HALF=1
+//! kernel attention_rows32_128_half        PER=2 PIECES=4 HALF=1
+//! kernel attention_rows64_32_half         PER=4 PIECES=1 HALF=1
+//! kernel attention_rows64_64_half         PER=4 PIECES=2 HALF=1
+//! kernel attention_split_32_half          PER=1 PIECES=1 SPLIT=1 HALF=1
+//! kernel attention_split_64_half          PER=1 PIECES=2 SPLIT=1 HALF=1
+//! kernel attention_split_128_half         PER=1 PIECES=4 SPLIT=1 HALF=1
+//! kernel attention_split_256_half         PER=1 PIECES=8 SPLIT=1 HALF=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -85,16 +70,10 @@ layout(set = 0, binding = 3, std430) readonly buffer Mask { ELEMENT mask_data[];
 #  define STORE_RESULT(value) STORE(value)
 #endif
 layout(set = 0, binding = 4, std430) writeonly buffer Y { RESULT y_data[]; };
-#if OM_EXACT
-layout(set = 0, binding = 5, std430) buffer Scores { vec4 score_data[]; };
-#endif
 
 // Quads are turned by row (term), so that what is read at once lies in different banks.
 shared vec4 left_tile[ROWS * 8];    // a piece of Q, or probabilities, by rows
 shared vec4 right_tile[32 * 8];     // a piece of K or V, by terms
-#if OM_EXACT
-shared vec4 lane_sums[ROWS * 8];
-#endif
 shared float row_values[ROWS * 8];
 
 struct place {
@@ -113,9 +92,9 @@ uint right_slot(uint term, uint quad) {
 }
 
 float scaled(float value, uint kind, float by) {
-  OM_PRECISE float result = value;
+  float result = value;
   if (kind == 1u) result = value * by;
-  if (kind == 2u) result = om_div(value, by);
+  if (kind == 2u) result = value / by;
   return result;
 }
 
@@ -213,7 +192,7 @@ void put_v(place p, fetched next) {
 
 // Adds `terms` (at most 32) terms of the two tiles to the sums, in order.
 void multiply(place p, uint terms, inout vec4 result[PER]) {
-  OM_PRECISE vec4 sum[PER];
+  vec4 sum[PER];
   [[unroll]] for (uint i = 0u; i < uint(PER); ++i) sum[i] = result[i];
   for (uint quad = 0u; quad * 4u < terms; ++quad) {
     uint term = quad * 4u;
@@ -223,17 +202,10 @@ void multiply(place p, uint terms, inout vec4 result[PER]) {
     vec4 b3 = right_tile[right_slot(term + 3u, p.lane)];
     [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
       vec4 a = left_tile[left_slot(p.row + i * 16u, quad)];
-#if OM_EXACT
-      sum[i] = sum[i] + vec4(a.x) * b0;
-      if (term + 1u < terms) sum[i] = sum[i] + vec4(a.y) * b1;
-      if (term + 2u < terms) sum[i] = sum[i] + vec4(a.z) * b2;
-      if (term + 3u < terms) sum[i] = sum[i] + vec4(a.w) * b3;
-#else
       sum[i] = fma(vec4(a.x), b0, sum[i]);
       sum[i] = fma(vec4(a.y), b1, sum[i]);
       sum[i] = fma(vec4(a.z), b2, sum[i]);
       sum[i] = fma(vec4(a.w), b3, sum[i]);
-#endif
     }
   }
   [[unroll]] for (uint i = 0u; i < uint(PER); ++i) result[i] = sum[i];
@@ -242,14 +214,8 @@ void multiply(place p, uint terms, inout vec4 result[PER]) {
 // The product of Q and K for the invocation's rows and keys. Its first piece has been fetched;
 // what follows the last is fetched here.
 void multiply_q_k(place p, uint key_begin, inout fetched next, out vec4 result[PER]) {
-  OM_PRECISE vec4 part[PER];
-  OM_PRECISE vec4 total[PER];
   vec4 block[PER];
-  [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
-    part[i] = vec4(0.0);
-    total[i] = vec4(0.0);
-    block[i] = vec4(0.0);
-  }
+  [[unroll]] for (uint i = 0u; i < uint(PER); ++i) block[i] = vec4(0.0);
   for (uint begin = 0u; begin < P.depth; begin += PIECE) {
     barrier();
     put_q_k(p, next);
@@ -257,46 +223,17 @@ void multiply_q_k(place p, uint key_begin, inout fetched next, out vec4 result[P
     if (begin + PIECE < P.depth) {
       fetch_q_k(p, key_begin, begin + PIECE, next);
     } else {
-#if OM_EXACT
-      fetch_q_k(p, key_begin + 32u, 0u, next);
-#else
       fetch_keys_of_v(p, key_begin, p.col_begin, next);
-#endif
     }
     multiply(p, min(P.depth - begin, PIECE), block);
-#if OM_EXACT
-    bool is_first = begin % 128u == 0u;
-    bool is_last = (begin + PIECE) % 128u == 0u || begin + PIECE >= P.depth;
-    [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
-      if (is_first) {
-        part[i] = block[i];
-      } else {
-        part[i] = part[i] + block[i];
-      }
-      block[i] = vec4(0.0);
-      if (is_last) {
-        if (begin < 128u) {
-          total[i] = part[i];
-        } else {
-          total[i] = total[i] + part[i];
-        }
-      }
-    }
-#endif
   }
-  [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
-#if OM_EXACT
-    result[i] = total[i];
-#else
-    result[i] = block[i];
-#endif
-  }
+  [[unroll]] for (uint i = 0u; i < uint(PER); ++i) result[i] = block[i];
 }
 
 // A key past the end gets -infinity.
 float finished_score(place p, float product, uint row, uint key) {
   uint flags = FLAGS;
-  OM_PRECISE float score = scaled(product, (flags >> OM_ATTENTION_SCALE_AT) & 3u, P.scale);
+  float score = scaled(product, (flags >> OM_ATTENTION_SCALE_AT) & 3u, P.scale);
   if (key >= P.keys) {
     score = om_float(OM_INFINITY_BITS | OM_SIGN_BIT);
   } else if ((flags & uint(OM_ATTENTION_HAS_MASK)) != 0u && row < P.rows) {
@@ -349,147 +286,15 @@ void store(place p, uint begin, uint row, vec4 value) {
   if (col + 3u < P.width) y_data[at + 3u * stride] = STORE_RESULT(value.w);
 }
 
-// What follows a product with V: its next columns, or (fast) scores, or (exact) the next keys.
+// What follows a product with V: its next columns, or scores.
 void fetch_after_v(place p, uint key_begin, uint piece, inout fetched next) {
   if (piece + 1u < uint(PIECES)) {
     fetch_keys_of_v(p, key_begin, p.col_begin + (piece + 1u) * PIECE, next);
   } else {
-#if OM_EXACT
-    fetch_keys_of_v(p, key_begin + 32u, p.col_begin, next);
-#else
     fetch_q_k(p, key_begin + 32u, 0u, next);
-#endif
   }
 }
 
-#if OM_EXACT
-
-uint score_slot(uint group, uint tile, uint i, uint thread) {
-  uint tiles = (P.keys + 31u) / 32u;
-  return (((group - P.first_group) * tiles + tile) * uint(PER) + i) * uint(THREADS) + thread;
-}
-
-// Turns scores into exponentials and adds those of every eighth tile: four of the row's lanes.
-vec4 sum_tiles(place p, uint group, uint i, uint first_tile, float largest) {
-  OM_PRECISE vec4 sum = vec4(0.0);
-  uint tiles = (P.keys + 31u) / 32u;
-  for (uint tile = first_tile; tile < tiles; tile += 8u) {
-    uint slot = score_slot(group, tile, i, p.thread);
-    OM_PRECISE vec4 value = score_data[slot];
-    value = value - vec4(largest);
-    uint key = tile * 32u + p.lane * 4u;
-    vec4 power = vec4(0.0);
-    if (key < P.keys) power.x = om_exp(value.x);
-    if (key + 1u < P.keys) power.y = om_exp(value.y);
-    if (key + 2u < P.keys) power.z = om_exp(value.z);
-    if (key + 3u < P.keys) power.w = om_exp(value.w);
-    score_data[slot] = power;
-    sum = sum + power;
-  }
-  return sum;
-}
-
-// The tree from 256 lanes to 32: eight tiles, four lanes each.
-vec4 sum_lanes(place p, uint group, uint i, float largest) {
-  OM_PRECISE vec4 sum[8];
-  [[unroll]] for (uint tile = 0u; tile < 8u; ++tile) sum[tile] = sum_tiles(p, group, i, tile, largest);
-  [[unroll]] for (uint tile = 0u; tile < 4u; ++tile) sum[tile] = sum[tile] + sum[tile + 4u];
-  [[unroll]] for (uint tile = 0u; tile < 2u; ++tile) sum[tile] = sum[tile] + sum[tile + 2u];
-  return sum[0] + sum[1];
-}
-
-// The tree from 32 lanes to the sum.
-float sum_row(uint row) {
-  OM_PRECISE vec4 sum[8];
-  [[unroll]] for (uint lane = 0u; lane < 8u; ++lane) sum[lane] = lane_sums[row * 8u + lane];
-  [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) sum[lane] = sum[lane] + sum[lane + 4u];
-  [[unroll]] for (uint lane = 0u; lane < 2u; ++lane) sum[lane] = sum[lane] + sum[lane + 2u];
-  sum[0] = sum[0] + sum[1];
-  OM_PRECISE float low = sum[0].x + sum[0].z;
-  OM_PRECISE float high = sum[0].y + sum[0].w;
-  OM_PRECISE float total = low + high;
-  return total;
-}
-
-float probability(float power, float sum) {
-  uint flags = FLAGS;
-  float result = om_div(power, sum);
-  if ((flags & uint(OM_ATTENTION_ZEROES_NAN)) != 0u && om_is_nan(result)) result = 0.0;
-  return result;
-}
-
-void attend(place p, uint group) {
-  uint tiles = (P.keys + 31u) / 32u;
-  float largest[PER];
-  float sums[PER];
-  fetched next;
-  [[unroll]] for (uint i = 0u; i < uint(PER); ++i) largest[i] = om_float(OM_INFINITY_BITS | OM_SIGN_BIT);
-  fetch_q_k(p, 0u, 0u, next);
-  for (uint tile = 0u; tile < tiles; ++tile) {
-    vec4 scores[PER];
-    make_scores(p, tile * 32u, next, scores);
-    [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
-      score_data[score_slot(group, tile, i, p.thread)] = scores[i];
-      largest[i] = om_max(largest[i], largest_of(scores[i]));
-    }
-  }
-  fold_largest(p, largest);
-  [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
-    lane_sums[(p.row + i * 16u) * 8u + p.lane] = sum_lanes(p, group, i, largest[i]);
-  }
-  barrier();
-  [[unroll]] for (uint i = 0u; i < uint(PER); ++i) sums[i] = sum_row(p.row + i * 16u);
-
-  OM_PRECISE vec4 part[PER * PIECES];
-  OM_PRECISE vec4 total[PER * PIECES];
-  [[unroll]] for (uint i = 0u; i < uint(PER * PIECES); ++i) {
-    part[i] = vec4(0.0);
-    total[i] = vec4(0.0);
-  }
-  fetch_keys_of_v(p, 0u, p.col_begin, next);
-  for (uint tile = 0u; tile < tiles; ++tile) {
-    barrier();
-    [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
-      vec4 power = score_data[score_slot(group, tile, i, p.thread)];
-      vec4 value = vec4(probability(power.x, sums[i]),
-                        probability(power.y, sums[i]),
-                        probability(power.z, sums[i]),
-                        probability(power.w, sums[i]));
-      left_tile[left_slot(p.row + i * 16u, p.lane)] = value;
-    }
-    [[unroll]] for (uint piece = 0u; piece < uint(PIECES); ++piece) {
-      vec4 block[PER];
-      [[unroll]] for (uint i = 0u; i < uint(PER); ++i) block[i] = vec4(0.0);
-      barrier();
-      put_v(p, next);
-      barrier();
-      fetch_after_v(p, tile * 32u, piece, next);
-      multiply(p, min(P.keys - tile * 32u, 32u), block);
-      [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
-        uint at = i * uint(PIECES) + piece;
-        if (tile % 4u == 0u) {
-          part[at] = block[i];
-        } else {
-          part[at] = part[at] + block[i];
-        }
-        if (tile % 4u == 3u || tile + 1u == tiles) {
-          if (tile < 4u) {
-            total[at] = part[at];
-          } else {
-            total[at] = total[at] + part[at];
-          }
-        }
-      }
-    }
-  }
-  [[unroll]] for (uint i = 0u; i < uint(PER); ++i) {
-    [[unroll]] for (uint piece = 0u; piece < uint(PIECES); ++piece) {
-      store(p, p.col_begin + piece * PIECE, p.row + i * 16u, total[i * uint(PIECES) + piece]);
-    }
-  }
-}
-
-#else
 
 // The loop's bounds are the same for all groups, as barriers in WGSL demand; the last chunk may run
 // out of keys before.
@@ -562,8 +367,6 @@ void attend(place p, uint chunk_begin) {
   }
 }
 
-#endif
-
 void main() {
   uint group = P.first_group + gl_WorkGroupID.x;
   uint chunk = group % P.chunk_count;
@@ -585,9 +388,5 @@ void main() {
   p.v_base = v_offset + index_0 * P.v_stride_0 + index_1 * P.v_stride_1;
   p.mask_base = index_0 * P.mask_stride_0 + index_1 * P.mask_stride_1;
   p.y_base = index_0 * P.y_stride_0 + index_1 * P.y_stride_1 + chunk * P.chunk_stride;
-#if OM_EXACT
-  attend(p, group);
-#else
   attend(p, chunk * P.chunk_keys);
-#endif
 }

@@ -1,0 +1,174 @@
+/* Exact attention in three passes: scores, probabilities, the product with V
+ * (attention_product.comp, attention_softmax.comp).
+ *
+ * Each product has the order of docs/exact.md whatever cuts it, so it runs as others do, by tiles
+ * of 32 by 32; a kernel that did all three at once kept too few threads at work. Scores lie by
+ * blocks of 64 rows. Where those of all blocks are too many, the passes take turns of some.
+ */
+#include "abi/attention_pass_params.h"
+#include "gpu/om_gpu_attention.h"
+
+enum {
+  BLOCK_ROWS = OM_ATTENTION_BLOCK,
+  SOFTMAX_THREADS = 256,
+  MOST_SCRATCH_BYTES = 64 << 20,
+};
+
+/* What the passes share. */
+typedef struct exact_pass {
+  const om_attention *attention;
+  om_attention_pass_params params;
+  om_gpu_operand scores, mask;
+  uint64_t blocks; /* of this turn */
+  bool is_half;
+} exact_pass;
+
+static uint64_t pieces(uint64_t count, uint64_t size) {
+  return (count + size - 1) / size;
+}
+
+uint32_t om_gpu_attention_flags(const om_attention *a) {
+  return (uint32_t)a->q_scale.kind << OM_ATTENTION_Q_SCALE_AT |
+         (uint32_t)a->k_scale.kind << OM_ATTENTION_K_SCALE_AT |
+         (uint32_t)a->scale.kind << OM_ATTENTION_SCALE_AT |
+         (a->has_mask ? OM_ATTENTION_HAS_MASK : 0u) | (a->selects ? OM_ATTENTION_SELECTS : 0u) |
+         (a->zeroes_nan ? OM_ATTENTION_ZEROES_NAN : 0u);
+}
+
+static uint32_t lanes_of(size_t keys) {
+  uint32_t lanes = 1;
+  while (lanes < SOFTMAX_THREADS && lanes < keys) lanes *= 2;
+  return lanes;
+}
+
+static om_attention_pass_params make_params(const om_attention *a) {
+  const uint32_t last = a->batch_rank > 0 ? a->batch_rank - 1 : 0;
+  om_attention_pass_params p = {
+      .row_blocks = (uint32_t)pieces(a->rows, BLOCK_ROWS),
+      .pitch = (uint32_t)om_size_align(a->keys, 4),
+      .lanes = lanes_of(a->keys),
+      .batch_1 = a->batch_rank > 0 ? (uint32_t)a->batch[last] : 1,
+      .rows = (uint32_t)a->rows,
+      .keys = (uint32_t)a->keys,
+      .depth = (uint32_t)a->depth,
+      .width = (uint32_t)a->width,
+      .q_row_stride = (uint32_t)a->q.row_stride,
+      .k_depth_stride = (uint32_t)a->k.row_stride,
+      .k_key_stride = (uint32_t)a->k.col_stride,
+      .v_key_stride = (uint32_t)a->v.row_stride,
+      .mask_row_stride = (uint32_t)a->mask.row_stride,
+      .mask_key_stride = (uint32_t)a->mask.col_stride,
+      .y_row_stride = (uint32_t)a->y.row_stride,
+      .q_scale = a->q_scale.value,
+      .k_scale = a->k_scale.value,
+      .scale = a->scale.value,
+  };
+  uint32_t *const strides[][2] = {{&p.q_stride_0, &p.q_stride_1},
+                                  {&p.k_stride_0, &p.k_stride_1},
+                                  {&p.v_stride_0, &p.v_stride_1},
+                                  {&p.mask_stride_0, &p.mask_stride_1},
+                                  {&p.y_stride_0, &p.y_stride_1}};
+  const om_attention_side *const sides[] = {&a->q, &a->k, &a->v, &a->mask, &a->y};
+  for (size_t i = 0; i < OM_COUNT_OF(sides); ++i) {
+    if (a->batch_rank > 1) *strides[i][0] = (uint32_t)sides[i]->batch_strides[0];
+    if (a->batch_rank > 0) *strides[i][1] = (uint32_t)sides[i]->batch_strides[last];
+  }
+  return p;
+}
+
+/* A pass of so many workgroups; the caller sets the operands. */
+static om_gpu_dispatch *add_pass(om_gpu_binder *b,
+                                 exact_pass *p,
+                                 om_shader shader,
+                                 uint64_t groups) {
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, shader);
+  if (!d) return NULL;
+  p->params.group_count = (uint32_t)groups;
+  memcpy(d->params, &p->params, sizeof p->params);
+  d->params_bytes = sizeof p->params;
+  d->constants[0] = om_gpu_attention_flags(p->attention);
+  d->constant_count = 1;
+  om_gpu_spread_groups(b, groups, d->groups);
+  return d;
+}
+
+/* A product of two sides whose result has `cols` columns, over `depth` terms. */
+static om_gpu_dispatch *add_product(
+    om_gpu_binder *b, exact_pass *p, om_shader shader, size_t cols, size_t depth) {
+  p->params.col_tiles = (uint32_t)pieces(cols, OM_ATTENTION_TILE);
+  om_gpu_dispatch *d =
+      add_pass(b, p, shader, p->blocks * (BLOCK_ROWS / OM_ATTENTION_TILE) * p->params.col_tiles);
+  if (!d) return NULL;
+  d->constant_count = 6;
+  d->operand_count = 3;
+  d->flops = 2 * p->blocks * BLOCK_ROWS * cols * depth;
+  return d;
+}
+
+static bool add_scores(om_gpu_binder *b, exact_pass *p) {
+  const om_attention *a = p->attention;
+  const om_shader shader =
+      p->is_half ? OM_SHADER_ATTENTION_SCORES_HALF_EXACT : OM_SHADER_ATTENTION_SCORES_EXACT;
+  om_gpu_dispatch *d = add_product(b, p, shader, a->keys, a->depth);
+  if (!d) return false;
+  d->constants[1] = (uint32_t)a->q.offset;
+  d->constants[2] = (uint32_t)a->k.offset;
+  d->constants[3] = (uint32_t)a->q.col_stride;
+  d->operands[0] = om_gpu_read(b, OM_ATTENTION_Q);
+  d->operands[1] = om_gpu_read(b, OM_ATTENTION_K);
+  d->operands[2] = p->scores;
+  return true;
+}
+
+static bool add_softmax(om_gpu_binder *b, exact_pass *p) {
+  const uint64_t rows = p->blocks * BLOCK_ROWS;
+  om_gpu_dispatch *d = add_pass(
+      b,
+      p,
+      p->is_half ? OM_SHADER_ATTENTION_SOFTMAX_HALF_EXACT : OM_SHADER_ATTENTION_SOFTMAX_EXACT,
+      pieces(rows, SOFTMAX_THREADS / p->params.lanes));
+  if (!d) return false;
+  d->operands[0] = p->mask;
+  d->operands[1] = p->scores;
+  d->operand_count = 2;
+  d->flops = 64 * rows * p->params.keys; /* an exponential, a quotient */
+  return true;
+}
+
+static bool add_values(om_gpu_binder *b, exact_pass *p) {
+  const om_attention *a = p->attention;
+  const om_shader shader =
+      p->is_half ? OM_SHADER_ATTENTION_VALUES_HALF_EXACT : OM_SHADER_ATTENTION_VALUES_EXACT;
+  om_gpu_dispatch *d = add_product(b, p, shader, a->width, a->keys);
+  if (!d) return false;
+  d->constants[2] = (uint32_t)a->v.offset;
+  d->constants[4] = (uint32_t)a->v.col_stride;
+  d->constants[5] = (uint32_t)a->y.col_stride;
+  d->operands[0] = p->scores;
+  d->operands[1] = om_gpu_read(b, OM_ATTENTION_V);
+  d->operands[2] = om_gpu_write(b, 0);
+  return true;
+}
+
+const char *om_gpu_bind_exact_attention(om_gpu_binder *b,
+                                        const om_attention *a,
+                                        om_gpu_operand mask) {
+  exact_pass p = {.attention = a,
+                  .mask = mask,
+                  .params = make_params(a),
+                  .is_half = om_gpu_input(b, OM_ATTENTION_Q)->dtype == OM_DTYPE_F16};
+  const uint64_t blocks = om_attention_batch(a) * p.params.row_blocks;
+  const uint64_t block_bytes = (uint64_t)p.params.pitch * BLOCK_ROWS * sizeof(float);
+  uint64_t bytes = om_gpu_binder_limits(b)->max_binding_bytes;
+  if (bytes > MOST_SCRATCH_BYTES) bytes = MOST_SCRATCH_BYTES;
+  if (block_bytes > bytes) return "its rows are too long";
+  const uint64_t turns = pieces(blocks, bytes / block_bytes);
+  const uint64_t most = pieces(blocks, turns);
+  p.scores = om_gpu_scratch(b, most * block_bytes);
+  for (uint64_t first = 0; first < blocks; first += most) {
+    p.params.first_block = (uint32_t)first;
+    p.blocks = blocks - first < most ? blocks - first : most;
+    if (!add_scores(b, &p) || !add_softmax(b, &p) || !add_values(b, &p)) return om_gpu_no_memory;
+  }
+  return NULL;
+}
