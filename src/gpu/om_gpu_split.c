@@ -1,14 +1,22 @@
 /* Splitting a constant matrix into pairs of float16. */
 #include "gpu/om_gpu_split.h"
 
-#include "base/om_float16.h"
 #include "base/om_thread.h"
+#include "cpu/exact/om_exact_math.h"
 
 enum {
+  BATCH_TERMS = 8, /* of an octet of columns, split at once */
+  BATCH = BATCH_TERMS * OM_SPLIT_COLS,
   EXPONENTS = 0x7f800000,
   MAGNITUDE = 0x7fffffff,
   EXPONENT_BIAS = 127,
   EXPONENT_SHIFT = 23,
+  HALF_BIAS = 112, /* the exponents' difference */
+  HALF_SHIFT = 13,
+  HALF_SIGN = 0x8000,
+  HALF_INFINITY = 0x7c00,
+  HALF_NAN = 0x7e00,
+  LEAST_NORMAL_HALF = 0x38800000,      /* 2^-14 */
   LEAST_FACTOR = 32 << EXPONENT_SHIFT, /* 2^-95: the scale of a smaller one is near the end */
 };
 
@@ -29,10 +37,27 @@ uint64_t om_split_bytes(size_t depth, size_t cols) {
          sizeof(float);
 }
 
-static void split(float value, uint16_t *out_high, uint16_t *out_low) {
-  const bool is_number = (bits_of(value) & EXPONENTS) != EXPONENTS;
-  *out_high = is_number ? om_f16_from_f32(value) : 0;
-  *out_low = om_f16_from_f32((value - om_f16_to_f32(*out_high)) * (float)OM_SPLIT_LOW_SCALE);
+/* A value that om_round_half gave, as a float16. */
+static uint32_t half_bits(float value) {
+  const uint32_t magnitude = bits_of(value) & MAGNITUDE;
+  const uint32_t normal = (magnitude - (HALF_BIAS << EXPONENT_SHIFT)) >> HALF_SHIFT;
+  const uint32_t small = bits_of(float_of(magnitude) + 0.5f) - bits_of(0.5f);
+  uint32_t bits = magnitude < LEAST_NORMAL_HALF ? small : normal;
+  bits = magnitude >= EXPONENTS ? HALF_INFINITY : bits;
+  bits = magnitude > EXPONENTS ? HALF_NAN : bits;
+  return bits | (bits_of(value) >> 16 & HALF_SIGN);
+}
+
+/* Without branches and of a fixed length, so that compilers make vector instructions of it: a
+ * session with a large model waits for this. */
+static void split(const float values[BATCH], uint16_t high[BATCH], uint16_t low[BATCH]) {
+  for (size_t i = 0; i < BATCH; ++i) {
+    const bool is_number = (bits_of(values[i]) & MAGNITUDE) < EXPONENTS;
+    const float rounded = om_round_half(float_of(is_number ? bits_of(values[i]) : 0));
+    const float rest = (values[i] - rounded) * (float)OM_SPLIT_LOW_SCALE;
+    high[i] = (uint16_t)half_bits(rounded);
+    low[i] = (uint16_t)half_bits(om_round_half(rest));
+  }
 }
 
 /* One matrix on its way, for pieces of a few octets of columns. */
@@ -52,16 +77,28 @@ static float value_at(const work *w, size_t term, size_t col) {
   return value;
 }
 
+/* Columns of a term, those past the last one 0. */
+static void read_octet(const work *w, size_t term, size_t first, float out[OM_SPLIT_COLS]) {
+  const om_split_layout *layout = w->layout;
+  const size_t left = layout->cols - first;
+  if (left >= OM_SPLIT_COLS && !layout->is_turned) {
+    memcpy(
+        out, w->source + (term * layout->cols + first) * sizeof *out, OM_SPLIT_COLS * sizeof *out);
+    return;
+  }
+  for (size_t i = 0; i < OM_SPLIT_COLS; ++i)
+    out[i] = i < left ? value_at(w, term, first + i) : 0.0f;
+}
+
 /* The power of two at or below each column's largest number. */
-static void find_factors(const work *w,
-                         size_t first,
-                         size_t count,
-                         uint32_t factors[OM_SPLIT_COLS]) {
+static void find_factors(const work *w, size_t first, uint32_t factors[OM_SPLIT_COLS]) {
+  float values[OM_SPLIT_COLS];
   for (size_t i = 0; i < OM_SPLIT_COLS; ++i) factors[i] = LEAST_FACTOR;
   for (size_t term = 0; term < w->layout->depth; ++term) {
-    for (size_t i = 0; i < count; ++i) {
-      const uint32_t magnitude = bits_of(value_at(w, term, first + i)) & MAGNITUDE;
-      if (magnitude > factors[i] && magnitude < EXPONENTS) factors[i] = magnitude;
+    read_octet(w, term, first, values);
+    for (size_t i = 0; i < OM_SPLIT_COLS; ++i) {
+      const uint32_t magnitude = bits_of(values[i]) & MAGNITUDE;
+      factors[i] = magnitude > factors[i] && magnitude < EXPONENTS ? magnitude : factors[i];
     }
   }
   for (size_t i = 0; i < OM_SPLIT_COLS; ++i) factors[i] &= EXPONENTS;
@@ -69,17 +106,26 @@ static void find_factors(const work *w,
 
 static void fill_octet(const work *w, size_t first) {
   const uint32_t exponents = 2 * EXPONENT_BIAS + OM_SPLIT_EXPONENT;
-  const size_t left = w->layout->cols - first;
-  const size_t count = left < OM_SPLIT_COLS ? left : OM_SPLIT_COLS;
   uint32_t *factors = w->factors + first;
-  find_factors(w, first, count, factors);
-  for (size_t term = 0; term < w->terms; ++term) {
-    uint16_t *unit = w->units + (term * w->pitch + first) * 2;
-    memset(unit, 0, 2 * OM_SPLIT_COLS * sizeof *unit);
-    if (term >= w->layout->depth) continue;
-    for (size_t i = 0; i < count; ++i) {
-      const float scale = float_of((exponents << EXPONENT_SHIFT) - factors[i]);
-      split(value_at(w, term, first + i) * scale, &unit[i], &unit[OM_SPLIT_COLS + i]);
+  float scales[OM_SPLIT_COLS];
+  find_factors(w, first, factors);
+  for (size_t i = 0; i < OM_SPLIT_COLS; ++i) {
+    scales[i] = float_of((exponents << EXPONENT_SHIFT) - factors[i]);
+  }
+  for (size_t term = 0; term < w->terms; term += BATCH_TERMS) {
+    float values[BATCH] = {0};
+    uint16_t high[BATCH];
+    uint16_t low[BATCH];
+    for (size_t i = 0; i < BATCH_TERMS && term + i < w->layout->depth; ++i) {
+      float *row = values + i * OM_SPLIT_COLS;
+      read_octet(w, term + i, first, row);
+      for (size_t k = 0; k < OM_SPLIT_COLS; ++k) row[k] *= scales[k];
+    }
+    split(values, high, low);
+    for (size_t i = 0; i < BATCH_TERMS; ++i) {
+      uint16_t *unit = w->units + ((term + i) * w->pitch + first) * 2;
+      memcpy(unit, high + i * OM_SPLIT_COLS, OM_SPLIT_COLS * sizeof *unit);
+      memcpy(unit + OM_SPLIT_COLS, low + i * OM_SPLIT_COLS, OM_SPLIT_COLS * sizeof *unit);
     }
   }
 }
