@@ -9,6 +9,8 @@
 #include "gpu/hal/vulkan/om_vk_staging.h"
 #include "gpu/hal/vulkan/om_vk_status.h"
 
+typedef struct om_vk_recording om_vk_recording;
+
 /* For kernels of one number of bindings: that many storage buffers and the parameters. */
 typedef struct om_vk_layout {
   VkDescriptorSetLayout set;
@@ -25,11 +27,13 @@ struct om_vk_device {      /* single; what HAL callers know as om_hal_device */
   struct VolkDeviceTable vk;
   VkQueue queue;
   VkCommandPool commands;
-  VkSemaphore timeline; /* counts submissions that are done */
-  uint64_t submitted;   /* number of the last submission */
-  uint64_t finished;    /* the highest that was seen done */
-  bool is_lost;         /* sticks: only closing helps */
-  bool pins_subgroups;  /* sizes vary: kernels ask for limits.subgroup_size */
+  VkSemaphore timeline;            /* counts submissions that are done */
+  uint64_t submitted;              /* number of the last submission */
+  uint64_t finished;               /* the highest that was seen done */
+  om_vk_recording *timed;          /* the last one handed over; borrowed; NULL: gone, or timed */
+  uint64_t timed_number, timed_ns; /* its submission, and when that was */
+  bool is_lost;                    /* sticks: only closing helps */
+  bool pins_subgroups;             /* sizes vary: kernels ask for limits.subgroup_size */
   om_vk_layout layouts[OM_HAL_MAX_BINDINGS + 1]; /* by binding count; 0 is not used */
   VkPipelineCache cache;                         /* om_vk_cache.c; may be NULL */
   om_vk_block *blocks;                           /* owned; all device memory */

@@ -262,6 +262,7 @@ void om_vk_recording_destroy(om_ctx *ctx,
   om_vk_device *device = om_vk_device_of(hal_device);
   om_vk_recording *recording = om_vk_recording_of(hal_recording);
   if (!recording) return;
+  if (device->timed == recording) device->timed = NULL;
   if (recording->commands) {
     device->vk.vkFreeCommandBuffers(device->handle, device->commands, 1, &recording->commands);
   }

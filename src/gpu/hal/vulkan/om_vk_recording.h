@@ -12,6 +12,7 @@ typedef struct om_vk_recording { /* what HAL callers know as om_hal_recording */
   uint32_t timestamp_count;
   VkPipeline bound; /* the pipeline of the last dispatch */
   bool is_clean;    /* nothing is recorded since the last barrier */
+  uint64_t took_ns; /* from a submission to its end, the last time; 0: unknown */
 } om_vk_recording;
 
 static inline om_vk_recording *om_vk_recording_of(om_hal_recording *recording) {
