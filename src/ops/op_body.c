@@ -5,6 +5,7 @@
 
 #include "graph/om_value_copy.h"
 #include "ops/om_rule.h"
+#include "ops/op_nibbles.h"
 
 const om_graph *om_op_body(const om_node *node, const char *name) {
   return om_node_attr(node, name)->graph;
@@ -91,7 +92,6 @@ static om_status check_elem(om_ctx *ctx, om_stack *stack, const om_tensor *value
   }
   if (stack->count == 0) {
     uint32_t axis = 0;
-    OM_TRY(om_rule_check_bytes(ctx, value));
     OM_TRY(om_rule_axis(ctx, stack->axis, value->rank + 1, &axis));
     stack->axis = axis;
     stack->elem = *value;
@@ -136,19 +136,28 @@ static om_status take_text(
   return OM_OK;
 }
 
+/* `count` elements; places are counted in elements. */
 static om_status copy_run(om_ctx *ctx,
                           const om_op_call *call,
                           om_stack *stack,
-                          const char *from,
-                          char *to,
-                          size_t bytes) {
-  if (stack->elem.dtype != OM_DTYPE_STRING) {
-    if (bytes > 0) memcpy(to, from, bytes);
+                          const om_tensor *value,
+                          size_t from,
+                          void *data,
+                          size_t to,
+                          size_t count) {
+  const size_t elem_bytes = om_rule_elem_bytes(value->dtype);
+  if (om_is_nibble(value->dtype)) {
+    om_nibbles_copy(value->data, from, data, to, count);
     return OM_OK;
   }
-  const om_string *source = (const om_string *)(const void *)from;
-  om_string *target = (om_string *)(void *)to;
-  for (size_t i = 0; i < bytes / sizeof *source; ++i) {
+  if (value->dtype != OM_DTYPE_STRING) {
+    const char *source = (const char *)value->data + from * elem_bytes;
+    if (count > 0) memcpy((char *)data + to * elem_bytes, source, count * elem_bytes);
+    return OM_OK;
+  }
+  const om_string *source = (const om_string *)value->data + from;
+  om_string *target = (om_string *)data + to;
+  for (size_t i = 0; i < count; ++i) {
     OM_TRY(take_text(ctx, call, stack, &source[i], &target[i]));
   }
   return OM_OK;
@@ -162,23 +171,20 @@ om_status om_stack_add(om_ctx *ctx,
   void *data = NULL;
   size_t need = 0;
   const uint32_t axis = (uint32_t)stack->axis;
-  const size_t elem_bytes = om_rule_elem_bytes(value->dtype);
-  const size_t run = om_rule_product(value->dims, axis, value->rank) * elem_bytes;
+  const size_t bits = om_dtype_bits(value->dtype);
+  const size_t run = om_rule_product(value->dims, axis, value->rank);
   const size_t outer = om_rule_product(value->dims, 0, axis);
   const size_t turns = (size_t)(stack->turn_count < 0 ? stack->count + 1 : stack->turn_count);
-  if (!om_size_mul(outer * run, turns, &need) || need > OM_RULE_MAX_BYTES) {
+  if (!om_size_mul(outer * run, turns, &need) || need > OM_RULE_MAX_BYTES / bits) {
     return OM_FAIL(
-        ctx, OM_E_OUT_OF_MEMORY, "%zu turns of %zu bytes are too many.", turns, outer * run);
+        ctx, OM_E_OUT_OF_MEMORY, "%zu turns of %zu elements are too many.", turns, outer * run);
   }
+  need = (need * bits + 7) / 8;
   OM_TRY(make_room(ctx, call, stack->slot, need, &stack->bytes, &data));
   int64_t place = stack->is_reversed ? stack->turn_count - 1 - stack->count : stack->count;
   for (size_t o = 0; o < outer; ++o) {
-    OM_TRY(copy_run(ctx,
-                    call,
-                    stack,
-                    (const char *)value->data + o * run,
-                    (char *)data + (o * turns + (size_t)place) * run,
-                    run));
+    const size_t to = (o * turns + (size_t)place) * run;
+    OM_TRY(copy_run(ctx, call, stack, value, o * run, data, to, run));
   }
   stack->count += 1;
   return OM_OK;
@@ -217,6 +223,8 @@ om_status om_stack_finish(om_ctx *ctx,
     }
   }
   whole.data = data;
+  const size_t elems = om_tensor_elems(&whole);
+  if (om_is_nibble(whole.dtype) && elems % 2 != 0) ((uint8_t *)data)[elems / 2] &= 15;
   om_body_set_output(call, output, &whole);
   return OM_OK;
 }

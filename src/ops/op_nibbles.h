@@ -30,4 +30,17 @@ static inline void om_nibbles_pack(const uint8_t *bytes, om_tensor *tensor) {
   }
 }
 
+/* Copies elements of 4 bits from one place to another; places are counted in elements. */
+static inline void om_nibbles_copy(
+    const void *from, size_t from_elem, void *to, size_t to_elem, size_t count) {
+  const uint8_t *source = from;
+  uint8_t *target = to;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t a = from_elem + i, b = to_elem + i;
+    const unsigned elem = source[a / 2] >> a % 2 * 4 & 15u;
+    const unsigned other = target[b / 2] & (b % 2 == 0 ? 0xf0u : 15u);
+    target[b / 2] = (uint8_t)(other | elem << b % 2 * 4);
+  }
+}
+
 #endif

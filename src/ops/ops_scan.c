@@ -10,6 +10,7 @@
 
 #include "ops/om_rule.h"
 #include "ops/op_body.h"
+#include "ops/op_nibbles.h"
 
 typedef struct om_scan_params {
   bool has_batch; /* opset 8 */
@@ -121,7 +122,6 @@ static om_status find_length(om_ctx *ctx, scan *s) {
   const om_scan_params *p = s->params;
   for (uint32_t i = 0; i < p->input_count; ++i) {
     const om_tensor *source = &s->sources[i];
-    OM_TRY(om_rule_check_bytes(ctx, source));
     OM_TRY(om_rule_axis(ctx, item(&p->input_axes, i), source->rank, &s->axes[i]));
     int64_t length = source->dims[s->axes[i]];
     if (i == 0) s->length = length;
@@ -147,6 +147,23 @@ static om_status begin(om_ctx *ctx, scan *s) {
   return OM_OK;
 }
 
+/* A slice of 4-bit elements, which may begin within a byte. */
+static om_status take_nibbles(om_ctx *ctx, scan *s, uint32_t index, size_t turn, om_tensor *out) {
+  const om_tensor *source = &s->sources[index];
+  const uint32_t axis = s->axes[index];
+  const size_t run = om_rule_product(source->dims, axis + 1, source->rank);
+  const size_t outer = om_rule_product(source->dims, 0, axis);
+  const size_t bytes = outer * run / 2 + 1;
+  OM_TRY(s->call->bodies->reserve(
+      ctx, s->call->bodies, slice_slot(s->params, index), bytes, &out->data));
+  memset(out->data, 0, bytes);
+  for (size_t o = 0; o < outer; ++o) {
+    const size_t from = (o * (size_t)s->length + turn) * run;
+    om_nibbles_copy(source->data, from, out->data, o * run, run);
+  }
+  return OM_OK;
+}
+
 /* The part of a source that this turn reads; in place where the axis is the first. */
 static om_status take_slice(om_ctx *ctx, scan *s, uint32_t index, om_tensor *out) {
   const om_tensor *source = &s->sources[index];
@@ -161,6 +178,7 @@ static om_status take_slice(om_ctx *ctx, scan *s, uint32_t index, om_tensor *out
   for (uint32_t i = 0, to = 0; i < source->rank; ++i) {
     if (i != axis) out->dims[to++] = source->dims[i];
   }
+  if (om_is_nibble(source->dtype)) return take_nibbles(ctx, s, index, turn, out);
   out->data = data;
   if (outer == 1) return OM_OK;
   OM_TRY(s->call->bodies->reserve(
@@ -227,6 +245,7 @@ static om_status check_batch(om_ctx *ctx, const om_op_call *call, int64_t *out_b
   for (uint32_t i = 1; i < om_node_formal_count(call->node); ++i) {
     const om_tensor *x = call->inputs[i];
     bool is_scanned = i > p->state_count;
+    OM_TRY(om_rule_check_bytes(ctx, x));
     if (i == 1 && x->rank > 0) *out_batch = x->dims[0];
     if (x->rank > (is_scanned ? 1 : 0) && x->dims[0] == *out_batch) continue;
     char shape[OM_SHAPE_TEXT];
@@ -274,7 +293,7 @@ static om_status join_sample(
   if (!out) return OM_OK;
   om_tensor part = *out;
   bool is_stack = output >= s->params->state_count;
-  if (part.rank >= OM_MAX_RANK || part.dtype == OM_DTYPE_STRING) {
+  if (part.rank >= OM_MAX_RANK || part.dtype == OM_DTYPE_STRING || om_is_nibble(part.dtype)) {
     return OM_FAIL(ctx, OM_E_UNSUPPORTED, "A batch of such results is not supported.");
   }
   size_t bytes = om_rule_product(part.dims, 0, part.rank) * om_rule_elem_bytes(part.dtype);

@@ -193,6 +193,40 @@ static const char sums[] =
     "    body={(a: f32[2], b: f32[2]) -> c, d { c = Add(a, b); d = Identity(c); }};"
     "}";
 
+/* Elements of half a byte: three a turn, so that every other turn begins within a byte. */
+static void four_bits_are_stacked_and_sliced(void **state) {
+  static const char text[] =
+      "(c: bool, x: i32[3,3]) -> y, z, w {"
+      "  n = Constant() value_int=3; q = Cast(x) to=22;"
+      "  a = Loop(n, c) body={(i: i64, k: bool) -> k, e {"
+      "    r = Gather(x, i); e = Cast(r) to=22; }};"
+      "  b = Scan(q) num_scan_inputs=1 body={(s) -> s {}};"
+      "  d = Scan(q) num_scan_inputs=1 scan_input_axes=[1] scan_output_axes=[1]"
+      "    scan_input_directions=[1] body={(s) -> s {}};"
+      "  y = Cast(a) to=1; z = Cast(b) to=1; w = Cast(d) to=1;"
+      "}";
+  static om_text_rig rig;
+  bool c = true;
+  int32_t x[9] = {-8, 7, 1, 2, -3, 4, 5, -6, 0};
+  const int64_t dims[] = {3, 3};
+  om_named_tensor inputs[] = {{"c", om_tensor_of(OM_DTYPE_BOOL, 0, NULL, &c)},
+                              {"x", om_tensor_of(OM_DTYPE_I32, 2, dims, x)}};
+  om_named_tensor outputs[] = {{.name = "y"}, {.name = "z"}, {.name = "w"}};
+  (void)state;
+  om_text_rig_open(&rig, text, 21, NULL);
+  for (int turn = 0; turn < 2; ++turn) {
+    for (size_t i = 0; i < 3; ++i) outputs[i].tensor = (om_tensor){0};
+    if (om_text_rig_run(&rig, inputs, 2, outputs, 3) != OM_OK) fail_msg("%s", rig.error.message);
+    const float *y = outputs[0].tensor.data, *z = outputs[1].tensor.data;
+    const float *w = outputs[2].tensor.data;
+    for (size_t i = 0; i < 9; ++i) {
+      assert_true(y[i] == (float)x[i] && z[i] == (float)x[i]);
+      assert_true(w[i] == (float)x[i / 3 * 3 + 2 - i % 3]);
+    }
+  }
+  om_text_rig_close(&rig);
+}
+
 static void scans_go_along_any_axis_and_backward(void **state) {
   static om_text_rig rig;
   float s[2] = {0, 10}, x[6] = {1, 2, 3, 4, 5, 6};
@@ -418,6 +452,7 @@ int main(void) {
       cmocka_unit_test(loops_nest_and_states_grow),
       cmocka_unit_test(loops_end_by_their_condition),
       cmocka_unit_test(strings_outlive_their_turn),
+      cmocka_unit_test(four_bits_are_stacked_and_sliced),
       cmocka_unit_test(scans_go_along_any_axis_and_backward),
       cmocka_unit_test(old_scans_have_batches_and_lengths),
       cmocka_unit_test(failures_name_the_body),
