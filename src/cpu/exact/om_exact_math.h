@@ -181,8 +181,8 @@ OM_FN float om_round(float x) {
   return om_with_whole(x, up ? whole + 1 : whole);
 }
 
-/* To the nearest float16, halves to the even one: what a float16 holds, its subnormals too, is kept.
- * Below 2^-14 the places of float16 end at 2^-24, as those of 0.5 do. */
+/* To the nearest float16, halves to the even one: what a float16 holds, its subnormals too, is
+ * kept. Below 2^-14 the places of float16 end at 2^-24, as those of 0.5 do. */
 OM_FN float om_round_half(float x) {
   uint u = om_bits(x) & 0x7fffffffu;
   uint bits = (u + 0xfffu + ((u >> 13) & 1u)) & 0xffffe000u;

@@ -4,19 +4,12 @@
 #include "cpu/exact/om_matmul.h"
 
 #include "base/om_thread.h"
+#include "cpu/exact/om_clones.h"
 
 /* Without optimisation the tiles' vectors do not live in registers: a debug build would crawl, and
  * its frames would be above the limit. */
 #if defined(__GNUC__) && !defined(__clang__)
 #  pragma GCC optimize("O2")
-#endif
-
-/* Sanitizers run before the loader's resolvers may. */
-#if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__) && !defined(__clang__)
-#  define OM_CLONES __attribute__((target_clones("avx2", "default")))
-#else
-#  define OM_CLONES
 #endif
 
 /* Unrolled, a tile's sums are registers. */

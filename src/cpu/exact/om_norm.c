@@ -85,26 +85,50 @@ static om_norm_row measure(const om_row *row, const om_norm_job *job) {
   return r;
 }
 
+static void standardise(float *values, size_t count, om_norm_row r, bool has_mean) {
+  if (has_mean) {
+    for (size_t i = 0; i < count; ++i) values[i] = values[i] - r.mean;
+  }
+  if (r.divides) {
+    for (size_t i = 0; i < count; ++i) values[i] = om_div(values[i], r.factor);
+  } else {
+    for (size_t i = 0; i < count; ++i) values[i] = values[i] * r.factor;
+  }
+}
+
+/* Scales or biases of elements [first, first + count) of a row. */
+static void load_chunk(const om_norm_job *job,
+                       const om_tensor *t,
+                       size_t index,
+                       size_t first,
+                       size_t count,
+                       float *out) {
+  const om_norm_place *p = &job->place;
+  const size_t at = place_of(p, index, first);
+  const bool is_dense = p->inner == 1 && first % p->period + count <= p->period;
+  if (is_dense && t->dtype == OM_DTYPE_F32) {
+    memcpy(out, (const float *)t->data + at, count * sizeof *out);
+    return;
+  }
+  for (size_t i = 0; i < count; ++i) out[i] = load_one(t, place_of(p, index, first + i));
+}
+
 static void normalise(const om_norm_job *job, const om_row *row, size_t index, om_norm_row r) {
   float chunk[OM_NORM_CHUNK];
+  float other[OM_NORM_CHUNK];
   bool has_mean = job->kind == OM_NORM_DEVIATION || job->kind == OM_NORM_SHARP;
   for (size_t first = 0; first < row->rows->row_elems; first += OM_NORM_CHUNK) {
     size_t left = row->rows->row_elems - first;
     size_t count = left < OM_NORM_CHUNK ? left : OM_NORM_CHUNK;
     om_row_load(row, first, count, chunk);
-    for (size_t i = 0; i < count; ++i) {
-      float value = has_mean ? chunk[i] - r.mean : chunk[i];
-      chunk[i] = r.divides ? om_div(value, r.factor) : value * r.factor;
-    }
+    standardise(chunk, count, r, has_mean);
     if (job->scale) {
-      for (size_t i = 0; i < count; ++i) {
-        chunk[i] = chunk[i] * load_one(job->scale, place_of(&job->place, index, first + i));
-      }
+      load_chunk(job, job->scale, index, first, count, other);
+      for (size_t i = 0; i < count; ++i) chunk[i] = chunk[i] * other[i];
     }
     if (job->bias) {
-      for (size_t i = 0; i < count; ++i) {
-        chunk[i] = chunk[i] + load_one(job->bias, place_of(&job->place, index, first + i));
-      }
+      load_chunk(job, job->bias, index, first, count, other);
+      for (size_t i = 0; i < count; ++i) chunk[i] = chunk[i] + other[i];
     }
     om_row_store(row, job->out, first, count, chunk);
   }

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "cpu/exact/om_clones.h"
 #include "cpu/exact/om_elementwise.h"
 #include "cpu/exact/om_exact_sum.h"
 
@@ -95,7 +96,11 @@ void om_row_load(const om_row *row, size_t first, size_t count, float *out) {
     size_t run = run_at(row, first + done, count - done, &from, &stride);
     if (row->rows->dtype == OM_DTYPE_F32) {
       const float *x = (const float *)row->data + from;
-      for (size_t i = 0; i < run; ++i) out[done + i] = x[i * stride];
+      if (stride == 1) {
+        memcpy(out + done, x, run * sizeof *x);
+      } else {
+        for (size_t i = 0; i < run; ++i) out[done + i] = x[i * stride];
+      }
     } else {
       const uint16_t *x = (const uint16_t *)row->data + from;
       for (size_t i = 0; i < run; ++i) {
@@ -114,7 +119,11 @@ void om_row_store(
     size_t run = run_at(row, first + done, count - done, &to, &stride);
     if (row->rows->dtype == OM_DTYPE_F32) {
       float *y = (float *)target + to;
-      for (size_t i = 0; i < run; ++i) y[i * stride] = values[done + i];
+      if (stride == 1) {
+        memcpy(y, values + done, run * sizeof *y);
+      } else {
+        for (size_t i = 0; i < run; ++i) y[i * stride] = values[done + i];
+      }
     } else {
       uint16_t *y = (uint16_t *)target + to;
       for (size_t i = 0; i < run; ++i) {
@@ -125,7 +134,8 @@ void om_row_store(
   }
 }
 
-static void fold_chunk(om_row_term term, float c, const float *x, size_t count, float *lane) {
+OM_CLONES static void fold_chunk(
+    om_row_term term, float c, const float *x, size_t count, float *lane) {
   switch (term) {
     case OM_ROW_VALUE:
       for (size_t i = 0; i < count; ++i) lane[i] = lane[i] + x[i];
@@ -149,7 +159,7 @@ static void fold_chunk(om_row_term term, float c, const float *x, size_t count, 
 }
 
 /* lane[i] joined with other[i]. */
-static void join(om_row_term term, float *lane, const float *other, size_t count) {
+OM_CLONES static void join(om_row_term term, float *lane, const float *other, size_t count) {
   if (term == OM_ROW_FACTOR) {
     for (size_t i = 0; i < count; ++i) lane[i] = lane[i] * other[i];
   } else {
@@ -192,6 +202,14 @@ float om_row_fold(const om_row *row, om_row_term term, float c) {
   return even[0];
 }
 
+OM_CLONES static void join_extremes(bool wants_largest, float *best, const float *x, size_t count) {
+  if (wants_largest) {
+    for (size_t k = 0; k < count; ++k) best[k] = om_max(best[k], x[k]);
+  } else {
+    for (size_t k = 0; k < count; ++k) best[k] = om_min(best[k], x[k]);
+  }
+}
+
 /* The largest, or the smallest, by lanes of their own: exact in any order. */
 static float find_extreme(const om_row *row, bool wants_largest) {
   float chunk[OM_ROW_CHUNK];
@@ -204,11 +222,7 @@ static float find_extreme(const om_row *row, bool wants_largest) {
     size_t count = left < OM_ROW_CHUNK ? left : OM_ROW_CHUNK;
     const float *x = dense ? dense + i : chunk;
     if (!dense) om_row_load(row, i, count, chunk);
-    if (wants_largest) {
-      for (size_t k = 0; k < count; ++k) best[k] = om_max(best[k], x[k]);
-    } else {
-      for (size_t k = 0; k < count; ++k) best[k] = om_min(best[k], x[k]);
-    }
+    join_extremes(wants_largest, best, x, count);
   }
   for (size_t k = 0; k < OM_ROW_CHUNK; ++k) {
     extreme = wants_largest ? om_max(extreme, best[k]) : om_min(extreme, best[k]);

@@ -6,9 +6,10 @@
 #include <math.h>
 
 #include "base/om_thread.h"
+#include "cpu/exact/om_clones.h"
 #include "cpu/exact/om_exact_math.h"
 
-enum { OM_SOFTMAX_CHUNK = 64 };
+enum { OM_SOFTMAX_CHUNK = 128 };
 
 typedef struct om_softmax_job {
   const om_rows *rows;
@@ -32,19 +33,19 @@ static void each_chunk(const om_row *row,
 }
 
 /* args: the row's largest, the sum. */
-static void change_to_exp(float *values, size_t count, const float *args) {
+OM_CLONES static void change_to_exp(float *values, size_t count, const float *args) {
   for (size_t i = 0; i < count; ++i) values[i] = om_exp(values[i] - args[0]);
 }
 
-static void change_by_division(float *values, size_t count, const float *args) {
+OM_CLONES static void change_by_division(float *values, size_t count, const float *args) {
   for (size_t i = 0; i < count; ++i) values[i] = om_div(values[i], args[1]);
 }
 
-static void change_to_softmax(float *values, size_t count, const float *args) {
+OM_CLONES static void change_to_softmax(float *values, size_t count, const float *args) {
   for (size_t i = 0; i < count; ++i) values[i] = om_div(om_exp(values[i] - args[0]), args[1]);
 }
 
-static void change_to_log(float *values, size_t count, const float *args) {
+OM_CLONES static void change_to_log(float *values, size_t count, const float *args) {
   float log_sum = om_ln(args[1]);
   for (size_t i = 0; i < count; ++i) values[i] = (values[i] - args[0]) - log_sum;
 }
