@@ -10,6 +10,7 @@ endforeach()
 set(definitions "")
 file(GLOB dnn_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cpu/fast/om_fast_dnn*.c)
 if(OM_ONEDNN)
+  list(APPEND definitions OM_WITH_ONEDNN)
   # Its headers alone: the library is opened at run time.
   find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.h REQUIRED)
   find_library(DNNL_LIBRARY dnnl REQUIRED)

@@ -32,6 +32,7 @@ bool om_conv_fit(const om_conv_params *params,
 /* For operators that are a Conv with other types: its attributes into om_conv_params; the check of
  * its operands' shapes (types must be equal); and the pass that computes it. */
 om_status om_conv_resolve(om_ctx *ctx, const om_node *node, void *out_params);
+om_status om_conv_resolve_transposed(om_ctx *ctx, const om_node *node, void *out_params);
 om_status om_conv_check(om_ctx *ctx,
                         const om_conv_params *params,
                         const om_tensor *x,

@@ -4,6 +4,8 @@
 
 #include "cpu/fast/om_fast.h"
 #include "graph/om_op.h"
+#include "ops/op_conv.h"
+#include "ops/op_matmul.h"
 
 /* om_op.make_ready of MatMul, Gemm, Conv and ConvTranspose. */
 om_status om_matmul_ready(om_ctx *ctx,
@@ -21,6 +23,16 @@ om_status om_conv_ready(om_ctx *ctx,
                         uint32_t kept_inputs,
                         om_fast *fast,
                         om_op_ready *out_ready);
+
+/* The description of a product, without weights and epilogue. False: too many axes. */
+bool om_fast_product_of(const om_matmul *m, bool is_b_turned, om_fast_product *out);
+
+/* The description of a convolution, without weights and epilogue; x: channels first. */
+om_status om_fast_conv_of(om_ctx *ctx,
+                          const om_conv_params *params,
+                          const om_tensor *x,
+                          const om_tensor *weights,
+                          om_fast_conv *out);
 
 /* The weights that input `index` is. */
 om_fast_weights om_fast_weights_of(const om_op_call *call, uint32_t index, uint32_t kept_inputs);

@@ -5,13 +5,19 @@
 
 _Static_assert((int)OM_FAST_AXES == (int)OM_WINDOW_AXES, "the same axes");
 
-static void describe(const om_conv_shape *shape, om_fast_conv *out) {
-  const om_window *w = &shape->window;
-  *out = (om_fast_conv){.is_transposed = shape->is_transposed,
+om_status om_fast_conv_of(om_ctx *ctx,
+                          const om_conv_params *params,
+                          const om_tensor *x,
+                          const om_tensor *weights,
+                          om_fast_conv *out) {
+  om_conv_shape shape;
+  const om_window *w = &shape.window;
+  if (!om_conv_fit(params, x, weights, &shape)) return om_window_fail(ctx, w);
+  *out = (om_fast_conv){.is_transposed = shape.is_transposed,
                         .batch = w->batch,
-                        .groups = shape->group,
-                        .in_channels = shape->in_channels,
-                        .out_channels = shape->out_channels,
+                        .groups = shape.group,
+                        .in_channels = shape.in_channels,
+                        .out_channels = shape.out_channels,
                         .epilogue = {.scale = 1.0f}};
   for (int i = 0; i < OM_FAST_AXES; ++i) {
     out->in[i] = w->in[i];
@@ -21,6 +27,7 @@ static void describe(const om_conv_shape *shape, om_fast_conv *out) {
     out->dilation[i] = w->dilation[i];
     out->pad_begin[i] = w->pad_begin[i];
   }
+  return OM_OK;
 }
 
 om_status om_conv_ready(om_ctx *ctx,
@@ -30,13 +37,11 @@ om_status om_conv_ready(om_ctx *ctx,
                         om_op_ready *out_ready) {
   const om_tensor *x = call->inputs[0];
   const om_tensor *w = call->inputs[1];
-  om_conv_shape shape;
   om_fast_conv conv;
   om_fast_kernel *kernel = NULL;
   if (x->dtype != OM_DTYPE_F32 || !w->data) return OM_OK;
   if (om_tensor_elems(x) == 0 || om_tensor_elems(call->outputs[0]) == 0) return OM_OK;
-  if (!om_conv_fit(call->params, x, w, &shape)) return om_window_fail(ctx, &shape.window);
-  describe(&shape, &conv);
+  OM_TRY(om_fast_conv_of(ctx, call->params, x, w, &conv));
   conv.w = om_fast_weights_of(call, 1, kept_inputs);
   conv.epilogue.has_bias = om_rule_input(call, 2) != NULL;
   OM_TRY(om_fast_conv_create(ctx, fast, &conv, &kernel));

@@ -14,8 +14,7 @@ static void set_batch(const om_strided *batch,
   }
 }
 
-/* False: too many axes. */
-static bool describe(const om_matmul *m, bool is_b_turned, om_fast_product *out) {
+bool om_fast_product_of(const om_matmul *m, bool is_b_turned, om_fast_product *out) {
   om_strided batch = m->batch;
   if (batch.rank == 1 && batch.extents[0] == 1) batch.rank = 0;
   const uint32_t row = batch.rank, col = row + 1;
@@ -53,7 +52,7 @@ om_status om_matmul_ready(om_ctx *ctx,
   om_fast_kernel *kernel = NULL;
   OM_GO_NEW(product, 1);
   om_matmul_describe(call->inputs[0], call->inputs[1], &m);
-  if (!is_wanted(call, &m) || !describe(&m, false, product)) goto done;
+  if (!is_wanted(call, &m) || !om_fast_product_of(&m, false, product)) goto done;
   product->b = om_fast_weights_of(call, 1, kept_inputs);
   OM_GO(om_fast_product_create(ctx, fast, product, &kernel));
   om_fast_make_ready(kernel, om_fast_run_call, product->b.data != NULL, out_ready);
@@ -95,7 +94,7 @@ om_status om_gemm_ready(om_ctx *ctx,
   OM_GO_NEW(product, 1);
   om_gemm_describe(p, call->inputs[0], call->inputs[1], &m);
   if (!is_wanted(call, &m) || (c && p->beta != 1.0f)) goto done;
-  if (!describe(&m, p->is_b_transposed, product)) goto done;
+  if (!om_fast_product_of(&m, p->is_b_transposed, product)) goto done;
   product->b = om_fast_weights_of(call, 1, kept_inputs);
   product->epilogue.scale = p->alpha;
   if (c) add_c(c, (int64_t)m.cols, &product->epilogue);

@@ -29,7 +29,7 @@ om_status om_conv_resolve(om_ctx *ctx, const om_node *node, void *out_params) {
   return resolve_common(ctx, node, out_params);
 }
 
-static om_status resolve_transposed(om_ctx *ctx, const om_node *node, void *out_params) {
+om_status om_conv_resolve_transposed(om_ctx *ctx, const om_node *node, void *out_params) {
   om_conv_params *params = out_params;
   uint32_t *axis_count = &params->window.axis_count;
   params->is_transposed = true;
@@ -335,6 +335,6 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
 
 const om_op om_ops_conv[] = {
     OM_CONV_ENTRY("Conv", om_conv_resolve),
-    OM_CONV_ENTRY("ConvTranspose", resolve_transposed),
+    OM_CONV_ENTRY("ConvTranspose", om_conv_resolve_transposed),
     {.type = NULL},
 };

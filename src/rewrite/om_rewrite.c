@@ -16,6 +16,8 @@ static const om_rewrite *const table[] = {
     &om_rewrite_packed_projections,
     &om_rewrite_transposes,
     &om_rewrite_fold_affine,
+    &om_rewrite_channels_last,
+    &om_rewrite_epilogue,
 };
 
 const om_rewrite *om_rewrite_get(size_t index) {

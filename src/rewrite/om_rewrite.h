@@ -24,10 +24,11 @@ typedef struct om_rewriter {
   om_graph *graph; /* borrowed; new data goes to its pool */
   om_mode mode;
   bool has_device;
-  uint64_t left_out;   /* bit n: without the table's entry n */
-  uint32_t *uses;      /* owned; how often each value is read, outputs counted too */
-  om_node_id *readers; /* owned; the last node that reads the value, or OM_NO_NODE */
-  om_node_note *notes; /* owned */
+  bool has_fast_kernels; /* cpu/fast/om_fast.h */
+  uint64_t left_out;     /* bit n: without the table's entry n */
+  uint32_t *uses;        /* owned; how often each value is read, outputs counted too */
+  om_node_id *readers;   /* owned; the last node that reads the value, or OM_NO_NODE */
+  om_node_note *notes;   /* owned */
   size_t note_count, note_capacity;
 } om_rewriter;
 
@@ -139,10 +140,12 @@ om_status om_rewriter_move_reads(om_ctx *ctx, om_rewriter *rw, const om_value_id
 /* ---- The table's entries ---- */
 
 extern const om_rewrite om_rewrite_attention;
+extern const om_rewrite om_rewrite_channels_last;
 extern const om_rewrite om_rewrite_compose;
 extern const om_rewrite om_rewrite_drop_expand;
 extern const om_rewrite om_rewrite_drop_identity;
 extern const om_rewrite om_rewrite_einsum;
+extern const om_rewrite om_rewrite_epilogue;
 extern const om_rewrite om_rewrite_fold_affine;
 extern const om_rewrite om_rewrite_gelu_from_parts;
 extern const om_rewrite om_rewrite_hardswish_from_parts;

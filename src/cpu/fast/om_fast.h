@@ -19,6 +19,9 @@ typedef struct om_fast om_fast;
 om_status om_fast_create(om_ctx *ctx, om_fast **out_fast);
 void om_fast_destroy(om_ctx *ctx, om_fast *fast); /* after its kernels */
 
+/* True if kernels can be made at all; fast may be NULL. */
+bool om_fast_is_there(om_ctx *ctx, om_fast *fast);
+
 typedef struct om_fast_kernel om_fast_kernel; /* immutable, but runs one at a time */
 
 typedef enum om_fast_activation {

@@ -182,6 +182,13 @@ om_status om_dnn_open(om_ctx *ctx, om_fast *fast, bool *out_is_there) {
   return OM_OK;
 }
 
+bool om_fast_is_there(om_ctx *ctx, om_fast *fast) {
+  bool is_there = false;
+  if (!fast) return false;
+  if (om_dnn_open(ctx, fast, &is_there) != OM_OK) om_error_clear(ctx->error); /* kernels say it */
+  return is_there;
+}
+
 /* ---- The session's part ---- */
 
 om_status om_fast_create(om_ctx *ctx, om_fast **out_fast) {

@@ -7,6 +7,12 @@ om_status om_fast_create(om_ctx *ctx, om_fast **out_fast) {
   return OM_OK;
 }
 
+bool om_fast_is_there(om_ctx *ctx, om_fast *fast) {
+  (void)ctx;
+  (void)fast;
+  return false;
+}
+
 void om_fast_destroy(om_ctx *ctx, om_fast *fast) {
   (void)ctx;
   (void)fast;
