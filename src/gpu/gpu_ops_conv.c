@@ -313,16 +313,36 @@ static void set_window_constants(om_gpu_dispatch *d, const om_window *w) {
   d->constant_count = 4;
 }
 
+/* A lone axis as the first of the two: an invocation makes neighbours along that one. */
+static om_window turned_window(const om_window *w) {
+  om_window turned = *w;
+  int64_t *const extents[] = {turned.in,
+                              turned.out,
+                              turned.kernel,
+                              turned.stride,
+                              turned.dilation,
+                              turned.pad_begin,
+                              turned.pad_end};
+  if (!is_untouched(w, 1) || w->in[1] != 1) return turned;
+  for (size_t i = 0; i < OM_COUNT_OF(extents); ++i) {
+    const int64_t first = extents[i][1];
+    extents[i][1] = extents[i][2];
+    extents[i][2] = first;
+  }
+  return turned;
+}
+
 static const char *bind_depthwise(om_gpu_binder *b, const om_gpu_conv *c) {
   static const om_gpu_forms any_window = OM_GPU_FORMS(CONV_DEPTHWISE);
   static const om_gpu_forms by_window[2][2] = {
       {OM_GPU_FORMS(CONV_DEPTHWISE_K3S1), OM_GPU_FORMS(CONV_DEPTHWISE_K3S2)},
       {OM_GPU_FORMS(CONV_DEPTHWISE_K5S1), OM_GPU_FORMS(CONV_DEPTHWISE_K5S2)},
   };
-  const om_window *w = c->w;
+  const om_window turned = turned_window(c->w);
+  const om_window *w = &turned;
   const om_gpu_operand operands[2] = {om_gpu_read(b, 0), om_gpu_read(b, 1)};
-  const uint64_t row_quads = rounded_up((uint64_t)w->out[2], 4);
-  const uint64_t rows = (uint64_t)(w->batch * c->shape.out_channels * w->out[1]);
+  const uint64_t column_quads = rounded_up((uint64_t)w->out[1], 4);
+  const uint64_t columns = (uint64_t)(w->batch * c->shape.out_channels * w->out[2]);
   const om_conv_depthwise_params params = {
       .in_h = (uint32_t)w->in[1],
       .in_w = (uint32_t)w->in[2],
@@ -334,23 +354,43 @@ static const char *bind_depthwise(om_gpu_binder *b, const om_gpu_conv *c) {
       .pad_w = (uint32_t)w->pad_begin[2],
       .dilation_h = (uint32_t)w->dilation[1],
       .dilation_w = (uint32_t)w->dilation[2],
-      .row_quads = (uint32_t)row_quads,
-      .quads = (uint32_t)(row_quads * rows),
+      .column_quads = (uint32_t)column_quads,
+      .quads = (uint32_t)(column_quads * columns),
   };
   const bool is_plain = w->kernel[1] == w->kernel[2] && w->dilation[1] == 1 &&
                         w->dilation[2] == 1 && (w->kernel[1] == 3 || w->kernel[1] == 5) &&
-                        w->stride[2] <= 2;
+                        w->stride[1] <= 2;
   const om_gpu_forms *forms =
-      is_plain ? &by_window[w->kernel[1] == 5][w->stride[2] - 1] : &any_window;
+      is_plain ? &by_window[w->kernel[1] == 5][w->stride[1] - 1] : &any_window;
   om_gpu_dispatch *d = add_result(b, forms, c, operands, 2);
   if (!d) return om_gpu_no_memory;
   set_params(d, &params, sizeof params);
   set_window_constants(d, w);
-  om_gpu_spread_groups(b, rounded_up(row_quads * rows, DEPTHWISE_QUADS), d->groups);
+  om_gpu_spread_groups(b, rounded_up(column_quads * columns, DEPTHWISE_QUADS), d->groups);
   return NULL;
 }
 
+/* The first product of a squeeze-and-excite block that is too large to be made anew by what ends
+ * the block (om_gpu_fuse_gate.c). */
+static bool is_large_squeeze(const om_gpu_conv *c) {
+  enum { MOST_TERMS = 16384 };
+  return c->pixels == 1 && c->out_channels < c->in_channels &&
+         c->in_channels * c->out_channels > MOST_TERMS;
+}
+
 static const char *bind_point(om_gpu_binder *b, const om_gpu_conv *c, om_gpu_operand weights) {
+  const om_few few = {.rows = c->slices,
+                      .depth = c->in_channels,
+                      .cols = c->out_channels,
+                      .a_row_stride = c->in_channels,
+                      .b_pitch = (size_t)c->columns * 4,
+                      .b = weights};
+  if (is_large_squeeze(c) && om_gpu_takes_few(b, &few)) {
+    om_gpu_dispatch *d = om_gpu_add_few(b, &few);
+    if (!d) return om_gpu_no_memory;
+    start_chain(b, d, c);
+    return NULL;
+  }
   const om_gpu_operand operands[2] = {om_gpu_read(b, 0), weights};
   const om_conv_point_params params = {
       .in_channels = c->in_channels,

@@ -15,8 +15,8 @@ OM_UINT(pad_h)
 OM_UINT(pad_w)
 OM_UINT(dilation_h)
 OM_UINT(dilation_w)
-OM_UINT(row_quads) /* pieces of 4 results in a row */
-OM_UINT(quads)     /* of all rows, channels and images */
+OM_UINT(column_quads) /* pieces of 4 results in a column */
+OM_UINT(quads)        /* of all columns, channels and images */
 OM_PARAMS_END(conv_depthwise)
 
 #endif
