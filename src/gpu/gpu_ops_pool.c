@@ -6,7 +6,11 @@
 #include "gpu/om_gpu_op.h"
 #include "ops/op_pool.h"
 
-enum { WINDOW_THREADS = 128 }; /* of one workgroup; as pool.comp has it */
+enum {
+  WINDOW_THREADS = 128, /* of one workgroup; as pool.comp has it */
+  SMALL_PLANES = 8,     /* of one workgroup; as pool_global.comp has it */
+  SMALL_PLANE = 1024,   /* elements: 32 for each of its invocations */
+};
 
 /* By om_pool_kind. */
 static const om_gpu_forms window_forms[] = {
@@ -15,6 +19,12 @@ static const om_gpu_forms global_forms[] = {OM_GPU_FORMS(POOL_GLOBAL_MAX),
                                             OM_GPU_FORMS(POOL_GLOBAL_AVERAGE),
                                             OM_GPU_FORMS(POOL_GLOBAL_POWERS)};
 static const om_gpu_forms indices_forms = OM_GPU_FORMS(POOL_MAX_INDICES);
+
+/* Fast mode's, for small planes, by kind and type. */
+static const om_shader small_shaders[][2] = {
+    {OM_SHADER_POOL_GLOBAL_MAX_SMALL, OM_SHADER_POOL_GLOBAL_MAX_SMALL_HALF},
+    {OM_SHADER_POOL_GLOBAL_AVERAGE_SMALL, OM_SHADER_POOL_GLOBAL_AVERAGE_SMALL_HALF},
+    {OM_SHADER_POOL_GLOBAL_POWERS_SMALL, OM_SHADER_POOL_GLOBAL_POWERS_SMALL_HALF}};
 
 /* The result, or scratch in its place where only the indices are read. */
 static om_gpu_operand write_result(om_gpu_binder *b, uint64_t elems) {
@@ -47,7 +57,10 @@ static const char *bind_global(om_gpu_binder *b, const om_pool_params *params, c
   memcpy(d->params, &global, sizeof global);
   d->params_bytes = sizeof global;
   d->flops = (uint64_t)global.planes * global.plane_elems;
-  om_gpu_spread_groups(b, global.planes, d->groups);
+  const bool is_small = om_gpu_binder_mode(b) != OM_MODE_EXACT && global.plane_elems <= SMALL_PLANE;
+  if (is_small) d->shader = small_shaders[params->kind][om_gpu_input(b, 0)->dtype == OM_DTYPE_F16];
+  const uint64_t group_planes = is_small ? SMALL_PLANES : 1;
+  om_gpu_spread_groups(b, (global.planes + group_planes - 1) / group_planes, d->groups);
   return NULL;
 }
 
