@@ -16,6 +16,7 @@
 //! kernel conv_gate_squeeze_half_exact  OM_EXACT=1 HALF=1 SQUEEZE=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "common/om_shader.glsl"
 #include "abi/conv_gate_params.h"
 
@@ -23,6 +24,7 @@
 #define CHANNELS 32
 #define BLOCKS 8                   // two groups of four
 #define PIXELS 64
+#define FETCHES 8                  // terms whose loads go out together
 #define MOST_SQUEEZED 64           // as om_gpu_fuse_gate.c has it
 layout(local_size_x = CHANNELS, local_size_y = BLOCKS) in;
 
@@ -92,7 +94,17 @@ float add_blocks(float total, uint lane, uint first, uint block_count) {
 float squeeze_block(uint image, uint block, uint channel) {
   OM_PRECISE float sum = 0.0;
   uint end = min((block + 1u) * uint(BLOCK_TERMS), P.channels);
-  for (uint k = block * uint(BLOCK_TERMS); k < end; ++k) {
+  uint k = block * uint(BLOCK_TERMS);
+  for (; k + uint(FETCHES) <= end; k += uint(FETCHES)) {
+    float x[FETCHES];
+    float w[FETCHES];
+    [[unroll]] for (uint i = 0u; i < uint(FETCHES); ++i) {
+      x[i] = LOAD(pooled[image * P.channels + k + i]);
+      w[i] = LOAD(squeeze_weights[(k + i) * P.squeeze_columns + channel]);
+    }
+    [[unroll]] for (uint i = 0u; i < uint(FETCHES); ++i) MULTIPLY(sum, x[i], w[i])
+  }
+  for (; k < end; ++k) {
     float x = LOAD(pooled[image * P.channels + k]);
     float w = LOAD(squeeze_weights[k * P.squeeze_columns + channel]);
     MULTIPLY(sum, x, w)
@@ -134,7 +146,17 @@ float squeezed_value(uint image, uint k) {
 float excite_block(uint image, uint block, uint channel) {
   OM_PRECISE float sum = 0.0;
   uint end = min((block + 1u) * uint(BLOCK_TERMS), P.squeezed);
-  for (uint k = block * uint(BLOCK_TERMS); k < end; ++k) {
+  uint k = block * uint(BLOCK_TERMS);
+  for (; k + uint(FETCHES) <= end; k += uint(FETCHES)) {
+    float x[FETCHES];
+    float w[FETCHES];
+    [[unroll]] for (uint i = 0u; i < uint(FETCHES); ++i) {
+      x[i] = squeezed_value(image, k + i);
+      w[i] = LOAD(excite_weights[(k + i) * P.excite_columns + channel]);
+    }
+    [[unroll]] for (uint i = 0u; i < uint(FETCHES); ++i) MULTIPLY(sum, x[i], w[i])
+  }
+  for (; k < end; ++k) {
     float x = squeezed_value(image, k);
     float w = LOAD(excite_weights[k * P.excite_columns + channel]);
     MULTIPLY(sum, x, w)
