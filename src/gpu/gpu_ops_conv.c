@@ -3,7 +3,7 @@
  * Which kernel:
  *
  *     one input channel a group            conv_depthwise
- *     few pixels, 1x1                      conv_point
+ *     few pixels, 1x1                      conv_point, or matmul_few
  *     fast mode, matrix hardware           conv_matrix (om_gpu_conv_matrix.c)
  *     everything else                      conv_gemm (1x1 with planes of whole vec4: conv_1x1)
  *       few workgroups and a long sum      its split form, and conv_sum
@@ -21,6 +21,7 @@
 #include "abi/conv_point_params.h"
 #include "abi/conv_sum_params.h"
 #include "gpu/om_gpu_conv.h"
+#include "gpu/om_gpu_matmul.h"
 
 enum {
   GROUP_TERMS = 128,     /* docs/exact.md: four blocks of 32 */
@@ -264,31 +265,32 @@ static const char *packed_weights(om_gpu_binder *b,
 
 /* ---- Dispatches ---- */
 
+/* The chain of the dispatch that makes the result, with the bias as its first item. */
+static void start_chain(om_gpu_binder *b, om_gpu_dispatch *d, const om_gpu_conv *c) {
+  d->has_chain = true;
+  d->chain_value = om_gpu_write(b, 0).index;
+  d->chain.inner = (uint32_t)om_window_elems(c->w->out);
+  d->chain.channels = (uint32_t)c->shape.out_channels;
+  d->chain.is_pair_fixed = true;
+  d->flops = 2 * c->out_elems * c->terms;
+  if (!om_gpu_input(b, 2)) return;
+  d->chain.items[0] = (om_chain_item){.op = OM_CHAIN_Add, .source = OM_CHAIN_VECTOR};
+  d->chain.item_count = 1;
+  d->chain.operands[0] = om_gpu_read(b, 2);
+  d->chain.operand_count = 1;
+}
+
 om_gpu_dispatch *om_gpu_add_conv_result(om_gpu_binder *b,
                                         om_shader shader,
                                         const om_gpu_conv *c,
                                         const om_gpu_operand *operands,
                                         uint32_t operand_count) {
-  const bool has_bias = om_gpu_input(b, 2) != NULL;
-  const om_gpu_operand bias = om_gpu_read(b, 2);
-  const om_gpu_operand result = om_gpu_write(b, 0);
   om_gpu_dispatch *d = om_gpu_add_dispatch(b, shader);
   if (!d) return NULL;
   memcpy(d->operands, operands, operand_count * sizeof *operands);
-  d->operands[operand_count] = result;
+  d->operands[operand_count] = om_gpu_write(b, 0);
   d->operand_count = operand_count + 1;
-  d->has_chain = true;
-  d->chain_value = result.index;
-  d->chain.inner = (uint32_t)om_window_elems(c->w->out);
-  d->chain.channels = (uint32_t)c->shape.out_channels;
-  d->chain.is_pair_fixed = true;
-  d->flops = 2 * c->out_elems * c->terms;
-  if (has_bias) {
-    d->chain.items[0] = (om_chain_item){.op = OM_CHAIN_Add, .source = OM_CHAIN_VECTOR};
-    d->chain.item_count = 1;
-    d->chain.operands[0] = bias;
-    d->chain.operand_count = 1;
-  }
+  start_chain(b, d, c);
   return d;
 }
 

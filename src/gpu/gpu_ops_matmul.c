@@ -234,6 +234,14 @@ static bool takes_quads(const om_matmul_params *p) {
   return are_quads(a, p) && p->a_depth_stride == 1;
 }
 
+/* One matrix of whole rows by another: what om_few describes. */
+static bool is_few(const om_product *p,
+                   const om_product_part *part,
+                   const om_matmul_params *params) {
+  return om_strided_elems(&p->m.batch) == 1 && is_whole(p, part) && params->a_depth_stride == 1 &&
+         params->b_col_stride == 1;
+}
+
 /* Few rows are bound by reading b, which the rows kernel does best; it needs b's rows in quads. */
 static bool takes_rows_kernel(const om_matmul_params *p) {
   enum { FEW_ROWS = 8 };
@@ -363,6 +371,15 @@ static const char *bind_part(om_gpu_binder *b, const om_product *p, const om_pro
   set_batch(&p->m, &params);
   om_gpu_operand operands[3] = {p->a};
   operands[1] = bind_b(b, p, part, &params);
+  const om_few few = {.rows = p->m.rows,
+                      .depth = p->m.depth,
+                      .cols = part->cols,
+                      .a_row_stride = p->m.a_row_stride,
+                      .b_pitch = params.b_depth_stride,
+                      .b = operands[1]};
+  if (is_few(p, part, &params) && om_gpu_takes_few(b, &few)) {
+    return finish(b, p, om_gpu_add_few(b, &few));
+  }
   const om_shader shader = choose_kernel(b, p, part, &params, &is_last);
   const uint64_t elems = om_strided_elems(&p->m.batch) * p->m.rows * part->cols;
   operands[2] = is_last             ? om_gpu_write(b, 0)

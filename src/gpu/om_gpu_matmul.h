@@ -16,6 +16,19 @@ const char *om_gpu_bind_matrix(om_gpu_binder *b,
                                bool is_turned,
                                om_gpu_dispatch **out_dispatch);
 
+/* A product of few rows: input 0 [rows, depth], whose rows are dense, by b [depth, cols]. */
+typedef struct om_few {
+  size_t rows, depth, cols;
+  size_t a_row_stride, b_pitch; /* elements from row to row */
+  om_gpu_operand b;
+} om_few;
+
+/* Whether it has a kernel of its own: fast mode, at most 8 rows, rows of a and b in quads. */
+bool om_gpu_takes_few(const om_gpu_binder *b, const om_few *f);
+
+/* Appends the dispatch that makes output 0, with an empty chain. NULL on no memory. */
+om_gpu_dispatch *om_gpu_add_few(om_gpu_binder *b, const om_few *f);
+
 /* Appends the pass that adds the results of a product's chunks, which lie one behind the other in
  * float32; it has the product's chain. NULL on no memory. */
 om_gpu_dispatch *om_gpu_add_chunk_sum(om_gpu_binder *b,

@@ -133,6 +133,12 @@ static const om_op_case matmul_cases[] = {
     {.name = "half_tiles_of_64", .inputs = {"f16 8x195x67", "f16 8x67x259"}},
     {.name = "half_tiles_of_64_groups", .inputs = {"f16 8x193x164", "f16 164x260 const"}},
     {.name = "half_wide_const", .inputs = {"f16 515x260", "f16 260x643 const"}},
+    {.name = "few_one_row", .inputs = {"f32 1x1284", "f32 1284x37 const"}, .scaled_error = 2e-6},
+    {.name = "few_seven_rows", .inputs = {"f32 7x516", "f32 516x1003 const"}, .scaled_error = 2e-6},
+    {.name = "few_two_rows_of_run_time", .inputs = {"f32 2x8", "f32 8x4"}},
+    {.name = "few_odd_depth", .inputs = {"f32 3x131", "f32 131x12 const"}},
+    {.name = "half_few_one_row", .inputs = {"f16 1x260", "f16 260x37 const"}},
+    {.name = "half_few_eight_rows", .inputs = {"f16 8x1028", "f16 1028x100 const"}},
     /* These are for matrix hardware. */
     {.name = "half_matrix_32x32", .inputs = {"f16 99x136", "f16 136x131 const"}},
     {.name = "half_matrix_32x64", .inputs = {"f16 67x136", "f16 136x1541 const"}},
