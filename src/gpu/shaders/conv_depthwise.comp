@@ -141,10 +141,14 @@ void main() {
                             int(out_x * stride_w) - int(P.pad_w));
     uint element = (plane * P.out_h + out_y) * P.out_w + out_x;
     uint count = min(4u, P.out_h - out_y);
+    // All are ready before the first is stored: loads do not pass stores.
+    vec4 results;
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+      results[i] = chain_apply_channel(sums[i], element + min(i, count - 1u) * P.out_w, channel);
+    }
     for (uint i = 0u; i < count; ++i) {
-      float value = chain_apply_channel(sums.x, element, channel);
-      output_data[element] = STORE(value);
-      sums = sums.yzwx;
+      output_data[element] = STORE(results.x);
+      results = results.yzwx;
       element += P.out_w;
     }
   }

@@ -379,56 +379,81 @@ void pixel_positions(uint pixel, out ivec4 y, out ivec4 x) {
     EACH_ROW(MULTIPLY_ROW)                                        \
   }
 
-void store(uint slice, uint first_channel, uint first_pixel, uint thread, uint split) {
+// Where result `at` of the tile goes; false: nowhere, and channel and element are some that exist.
+bool find_result(uint at, uint slice, uint first_channel, uint first_pixel, out uint channel,
+                 out uint element, out uint source) {
   uint plane = P.out_d * P.out_h * P.out_w;
-  for (uint i = 0u; i < uint(BM * BN / THREADS); ++i) {
-    uint at = i * uint(THREADS) + thread;
 #ifdef SHUFFLE
-    // Neighbours in a row of the result are phases of one pixel.
-    uint stride_h = STRIDE_H;
-    uint stride_w = STRIDE_W;
-    uint phases = stride_h * stride_w;
-    uint row_elems = uint(BN) * stride_w;
-    uint packed_row = at / row_elems;
-    uint in_row = at - packed_row * row_elems;
-    uint packed_channel = first_channel + packed_row * stride_w + in_row % stride_w;
-    uint channel = packed_channel / phases;
-    uint pixel = first_pixel + in_row / stride_w;
-    uint source = (packed_channel - first_channel) * uint(BN) + pixel - first_pixel;
+  // Neighbours in a row of the result are phases of one pixel.
+  uint stride_h = STRIDE_H;
+  uint stride_w = STRIDE_W;
+  uint phases = stride_h * stride_w;
+  uint row_elems = uint(BN) * stride_w;
+  uint packed_row = at / row_elems;
+  uint in_row = at - packed_row * row_elems;
+  uint packed_channel = first_channel + packed_row * stride_w + in_row % stride_w;
+  channel = packed_channel / phases;
+  uint pixel = first_pixel + in_row / stride_w;
+  source = (packed_channel - first_channel) * uint(BN) + pixel - first_pixel;
 #else
-    uint channel = first_channel + at / uint(BN);
-    uint pixel = first_pixel + at % uint(BN);
-    uint source = at;
+  channel = first_channel + at / uint(BN);
+  uint pixel = first_pixel + at % uint(BN);
+  source = at;
 #endif
-    if (channel < P.out_channels && pixel < pixel_count) {
-      uint element = (slice * P.out_channels + channel) * plane;
+  bool is_there = channel < P.out_channels && pixel < pixel_count;
+  element = (slice * P.out_channels + channel) * plane;
 #if defined(SHUFFLE)
-      uint phase = packed_channel - channel * phases;
-      uint phase_row = phase / stride_w;
-      uint row = pixel / pixel_width;
-      element += (row * stride_h + phase_row) * P.out_w + (pixel - row * pixel_width) * stride_w +
-                 phase - phase_row * stride_w;
+  uint phase = packed_channel - channel * phases;
+  uint phase_row = phase / stride_w;
+  uint row = pixel / pixel_width;
+  element += (row * stride_h + phase_row) * P.out_w + (pixel - row * pixel_width) * stride_w +
+             phase - phase_row * stride_w;
 #elif defined(TRANSPOSED)
-      uint stride_h = STRIDE_H;
-      uint stride_w = STRIDE_W;
-      uint row = pixel / pixel_width;
-      element += (pixel - row * pixel_width) * stride_w + phase_x;
+  uint stride_h = STRIDE_H;
+  uint stride_w = STRIDE_W;
+  uint row = pixel / max(pixel_width, 1u); // a phase may have no pixels
+  element += (pixel - row * pixel_width) * stride_w + phase_x;
 #ifdef VOLUME
-      uint stride_d = STRIDE_D;
-      uint depth = row / pixel_height;
-      row = row - depth * pixel_height;
-      element += (depth * stride_d + phase_z) * P.out_h * P.out_w;
+  uint stride_d = STRIDE_D;
+  uint depth = row / max(pixel_height, 1u);
+  row = row - depth * pixel_height;
+  element += (depth * stride_d + phase_z) * P.out_h * P.out_w;
 #endif
-      element += (row * stride_h + phase_y) * P.out_w;
+  element += (row * stride_h + phase_y) * P.out_w;
 #else
-      element += pixel;
+  element += pixel;
 #endif
-      float value = tile[source >> 2u][source & 3u];
+  channel = is_there ? channel : 0u;
+  element = is_there ? element : 0u;
+  return is_there;
+}
+
+// Four results are ready before the first of them is stored: loads do not pass stores.
+void store(uint slice, uint first_channel, uint first_pixel, uint thread, uint split) {
+  for (uint first = thread; first < uint(BM * BN); first += uint(4 * THREADS)) {
+    float values[4];
+    uint elements[4];
+    bool are_there[4];
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+      uint channel;
+      uint element;
+      uint source;
+      are_there[i] = find_result(first + i * uint(THREADS), slice, first_channel, first_pixel, channel,
+                                 element, source);
+      elements[i] = element;
+      values[i] = tile[source >> 2u][source & 3u];
+#ifndef SPLIT
+      values[i] = chain_apply_channel(values[i], element, slice % P.groups * P.out_channels + channel);
+#endif
+    }
 #ifdef SPLIT
-      output_data[split * (gl_NumWorkGroups.z / P.splits * P.out_channels * plane) + element] = value;
+    uint begin = split * (gl_NumWorkGroups.z / P.splits * P.out_channels * P.out_d * P.out_h * P.out_w);
+#endif
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+#ifdef SPLIT
+      if (are_there[i]) output_data[begin + elements[i]] = values[i];
 #else
-      value = chain_apply_channel(value, element, slice % P.groups * P.out_channels + channel);
-      output_data[element] = STORE(value);
+      if (are_there[i]) output_data[elements[i]] = STORE(values[i]);
 #endif
     }
   }

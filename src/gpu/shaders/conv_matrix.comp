@@ -226,17 +226,17 @@ uint result_at(uint unit, uint column) {
   return tile[unit + column / 4u][column & 3u];
 }
 
-void store(uint channel, uint element, uint split, float sum, float factor) {
+// A result, ready to be stored.
+RESULT finish(uint channel, uint element, float sum, float factor) {
 #if HALF
   float value = sum;
 #else
   float value = sum * (factor * uintBitsToFloat(weights[channel / 4u][channel & 3u]));
 #endif
 #ifdef SPLIT
-  output_data[split * (P.out_channels * P.columns) + element] = value;
+  return value;
 #else
-  output_data[split * (P.out_channels * P.columns) + element] =
-      STORE(chain_apply_channel(value, element, channel));
+  return STORE(chain_apply_channel(value, element, channel));
 #endif
 }
 
@@ -397,18 +397,29 @@ void main() {
   uint image = column / P.pixels;
   uint element = image * (P.out_channels * P.pixels) + column - image * P.pixels;
   uint col_unit = col / uint(WARP_COLS) * uint(WARP_RESULT_UNITS);
+  uint sums_begin = split * (P.out_channels * P.columns);
 #define ROW_STEP uint(THREADS / TILE_P)
+#define BATCH 8u                   // rows whose operands are read before the first is stored: loads do
+                                   // not pass stores
   if (column < P.columns) {
-    for (uint first = index / uint(TILE_P); first < uint(TILE_M); first += 4u * ROW_STEP) {
-      [[unroll]] for (uint row = first; row < first + 4u * ROW_STEP; row += ROW_STEP) {
-        uint channel = first_channel + row;
+    for (uint first = index / uint(TILE_P); first < uint(TILE_M); first += BATCH * ROW_STEP) {
+      RESULT results[BATCH];
+      [[unroll]] for (uint i = 0u; i < BATCH; ++i) {
+        uint row = first + i * ROW_STEP;
+        uint channel = min(first_channel + row, P.out_channels - 1u);
         uint at = row / uint(WARP_ROWS) * uint(WARPS_P * WARP_RESULT_UNITS) + col_unit +
                   row % uint(WARP_ROWS) * uint(RESULT_UNITS);
         float sum = 0.0;
         [[unroll]] for (uint s = 0u; s < uint(SLICES); ++s) {
           sum += uintBitsToFloat(result_at(s * uint(TEAM_UNITS) + at, col % uint(WARP_COLS)));
         }
-        if (channel < P.out_channels) store(channel, element + channel * P.pixels, split, sum, factor);
+        results[i] = finish(channel, element + channel * P.pixels, sum, factor);
+      }
+      [[unroll]] for (uint i = 0u; i < BATCH; ++i) {
+        uint channel = first_channel + first + i * ROW_STEP;
+        if (channel < P.out_channels) {
+          output_data[sums_begin + element + channel * P.pixels] = results[i];
+        }
       }
     }
   }
