@@ -86,12 +86,14 @@ static const char *bind_rows(om_gpu_binder *b, const om_rows *rows, const om_nor
   d->constants[0] = params->kind == OM_NORM_DEVIATION;
   d->constants[1] = has_bias;
   memcpy(&d->constants[2], constants, sizeof constants);
-  d->constant_count = 2 + constant_count;
+  d->constant_count = 3 + constant_count; /* the last: whether there is a residual */
+  d->takes_residual = true;
   d->operands[0] = from;
   d->operands[1] = scale;
   d->operands[2] = bias;
-  d->operands[3] = to;
-  d->operand_count = 4;
+  d->operands[3] = (om_gpu_operand){.kind = OM_GPU_NOTHING};
+  d->operands[4] = to;
+  d->operand_count = 5;
   d->has_chain = true;
   d->chain_value = to.index;
   d->chain.inner = d->chain.channels = 1;

@@ -103,6 +103,8 @@ typedef struct om_gpu_dispatch {
   bool has_chain; /* the kernel takes one (it may be empty) */
   om_gpu_chain chain;
   uint32_t chain_value; /* the value whose elements the chain makes, in dense order */
+  bool takes_residual;  /* operand 3, now NOTHING, may become a tensor that is added to operand 0
+                           first; the kernel's last constant is 1 then */
   uint64_t flops;       /* an estimate, for cutting submissions */
 } om_gpu_dispatch;
 

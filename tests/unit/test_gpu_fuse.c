@@ -1,4 +1,5 @@
 /* Fusion: what moves into which chain, and that the bits stay. */
+#include "base/om_float16.h"
 #include "unit/gpu_rig.h"
 
 static const int64_t image[] = {2, 3, 5, 7};
@@ -70,6 +71,18 @@ static uint32_t residual(gpu_rig *r, uint32_t x, uint32_t y) {
   uint32_t left = rig_unary(r, "Sigmoid", x);
   uint32_t right = rig_unary(r, "Relu", y);
   return rig_binary(r, "Sub", left, right);
+}
+
+static uint32_t normalised_sum(gpu_rig *r, uint32_t x, uint32_t y) {
+  uint32_t scale = rig_weight(r, 1, (int64_t[]){7}, columns);
+  return rig_binary(r, "LayerNormalization", rig_binary(r, "Add", x, y), scale);
+}
+
+/* Its sum is read twice: it stays. */
+static uint32_t normalised_kept_sum(gpu_rig *r, uint32_t x, uint32_t y) {
+  uint32_t scale = rig_weight(r, 1, (int64_t[]){7}, columns);
+  uint32_t sum = rig_binary(r, "Add", x, y);
+  return rig_binary(r, "Add", rig_binary(r, "LayerNormalization", sum, scale), sum);
 }
 
 static uint32_t hard_swish(gpu_rig *r, uint32_t x, uint32_t y) {
@@ -159,6 +172,79 @@ static void test_views_are_looked_through(void **state) {
   expect_same_bits(through_views);
 }
 
+static void test_normalisation_takes_the_sum_before_it(void **state) {
+  (void)state;
+  expect(normalised_sum, 1, 0);
+  expect_same_bits(normalised_sum);
+  expect(normalised_kept_sum, 2, 1);
+  expect_same_bits(normalised_kept_sum);
+}
+
+/* ---- float16 ---- */
+
+enum { HALF_ROWS = 3, HALF_COLS = 16, HALF_ELEMS = HALF_ROWS * HALF_COLS };
+
+static uint32_t half_value(uint32_t rank, const int64_t *dims, uint16_t *data) {
+  om_tensor tensor = om_tensor_of(OM_DTYPE_F16, rank, dims, data);
+  const uint32_t value = rig_value(rig, &tensor);
+  if (data) rig->values[value].is_weight = true;
+  if (!data) rig->reads[rig->region.read_count++] = value;
+  return value;
+}
+
+/* LayerNormalization(x w + y), or of x + y. */
+static void open_halves(om_mode mode, bool no_fusion, bool has_product, uint32_t *out) {
+  static const int64_t rows[] = {HALF_ROWS, HALF_COLS}, square_dims[] = {HALF_COLS, HALF_COLS};
+  static uint16_t weights[HALF_COLS * HALF_COLS];
+  for (int i = 0; i < HALF_COLS * HALF_COLS; ++i) {
+    weights[i] = om_f16_from_f32((float)(i * 37 % 19 - 9) / 23.0f);
+  }
+  rig_open(rig, NULL, mode, no_fusion);
+  uint32_t x = half_value(2, rows, NULL);
+  const uint32_t y = half_value(2, rows, NULL);
+  const uint32_t w = half_value(2, square_dims, weights);
+  const uint32_t scale = half_value(1, square_dims, weights);
+  if (has_product) x = rig_binary(rig, "MatMul", x, w);
+  *out = rig_binary(rig, "LayerNormalization", rig_binary(rig, "Add", x, y), scale);
+  rig_compile(rig, out, 1);
+}
+
+static void run_halves(uint16_t *result) {
+  uint16_t data[2][HALF_ELEMS];
+  for (int i = 0; i < 2 * HALF_ELEMS; ++i) {
+    data[i / HALF_ELEMS][i % HALF_ELEMS] = om_f16_from_f32((float)(i * 29 % 31 - 15) / 7.0f);
+  }
+  rig_run(rig, (const void *const[]){data[0], data[1]}, (void *const[]){result});
+}
+
+/* In exact mode the sum is rounded on its way, in fast mode it is not. */
+static void test_sums_of_float16(void **state) {
+  uint16_t fused[HALF_ELEMS], apart[HALF_ELEMS];
+  uint32_t out;
+  (void)state;
+  for (int has_product = 0; has_product < 2; ++has_product) {
+    open_halves(OM_MODE_EXACT, false, has_product != 0, &out);
+    assert_int_equal(rig->plan->regions[0].launch_count, 1 + has_product);
+    run_halves(fused);
+    rig_close(rig);
+    open_halves(OM_MODE_EXACT, true, has_product != 0, &out);
+    run_halves(apart);
+    rig_close(rig);
+    assert_memory_equal(fused, apart, sizeof fused);
+  }
+  open_halves(OM_MODE_FAST, false, true, &out);
+  const om_gpu_region *region = &rig->plan->regions[0];
+  assert_int_equal(region->launch_count, 2);
+  assert_int_equal(region->launches[0].dispatch->chain.item_count, 0);
+  assert_int_equal(region->launches[1].dispatch->operands[3].kind, OM_GPU_VALUE);
+  run_halves(apart);
+  rig_close(rig);
+  for (int i = 0; i < HALF_ELEMS; ++i) {
+    const float difference = om_f16_to_f32(fused[i]) - om_f16_to_f32(apart[i]);
+    assert_true(difference < 4e-3f && difference > -4e-3f);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rows_become_one),
@@ -168,6 +254,8 @@ int main(void) {
       cmocka_unit_test(test_falls_back_when_the_reader_does_not_come),
       cmocka_unit_test(test_limits_end_a_chain),
       cmocka_unit_test(test_views_are_looked_through),
+      cmocka_unit_test(test_normalisation_takes_the_sum_before_it),
+      cmocka_unit_test(test_sums_of_float16),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,8 @@
 // common/rows.glsl has how rows fall to workgroups. The first MOST_KEPT elements of a lane stay in
 // registers, what lies behind them is read again. Three passes: the mean; the mean of the squared
 // differences (of the squares, in RMSNormalization), each by lanes and a halving tree; the results,
-// every operation rounded on its own. layernorm_subgroup.comp is for rows of quads.
+// every operation rounded on its own. layernorm_subgroup.comp is for rows of quads. A residual may
+// be added to the rows first (common/residual.glsl).
 //
 //! kernel layernorm             OM_EXACT=0
 //! kernel layernorm_exact       OM_EXACT=1
@@ -14,8 +15,8 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #define OM_CHAIN
-#define CHAIN_BASE 3
-#define CHAIN_BINDING 4
+#define CHAIN_BASE 4
+#define CHAIN_BINDING 5
 #include "common/om_shader.glsl"
 #include "abi/layernorm_params.h"
 #include "common/chain.glsl"
@@ -25,12 +26,24 @@ OM_CONSTANT(0, IS_CENTERED, 1)     // the mean is subtracted
 OM_CONSTANT(1, HAS_BIAS, 1)
 OM_CONSTANT(2, KEPT, 8)            // elements of a lane in registers, at most MOST_KEPT
 
+OM_CONSTANT(3, HAS_RESIDUAL, 0)
+
 #define MOST_KEPT 8
 
 layout(set = 0, binding = 0, std430) readonly buffer Input { ELEMENT input_data[]; };
 layout(set = 0, binding = 1, std430) readonly buffer Scale { ELEMENT scale_data[]; };
 layout(set = 0, binding = 2, std430) readonly buffer Bias { ELEMENT bias_data[]; };
-layout(set = 0, binding = 3, std430) writeonly buffer Output { ELEMENT output_data[]; };
+layout(set = 0, binding = 3, std430) readonly buffer Residual { ELEMENT residual_data[]; };
+layout(set = 0, binding = 4, std430) writeonly buffer Output { ELEMENT output_data[]; };
+
+#include "common/residual.glsl"
+
+float read(uint at) {
+  uint has_residual = HAS_RESIDUAL;
+  float value = LOAD(input_data[at]);
+  if (has_residual != 0u) value = residual_add(vec4(value), vec4(LOAD(residual_data[at]))).x;
+  return value;
+}
 
 struct kept_elements {
   float values[MOST_KEPT];
@@ -43,7 +56,7 @@ struct kept_elements {
 kept_elements read_kept(row_place p) {
   uint kept = KEPT;
   kept_elements e;
-  KEPT_ELEMENTS(k, i) e.values[k] = p.is_there ? LOAD(input_data[p.begin + i]) : 0.0;
+  KEPT_ELEMENTS(k, i) e.values[k] = p.is_there ? read(p.begin + i) : 0.0;
   return e;
 }
 
@@ -53,7 +66,7 @@ float sum_of_lane(row_place p, kept_elements e) {
   if (p.is_there) {
     KEPT_ELEMENTS(k, i) sum = sum + e.values[k];
     for (uint i = p.lane + kept * P.lanes; i < P.row_elems; i += P.lanes) {
-      sum = sum + LOAD(input_data[p.begin + i]);
+      sum = sum + read(p.begin + i);
     }
   }
   return sum;
@@ -71,7 +84,7 @@ float squares_of_lane(row_place p, kept_elements e, bool is_centered, float mean
   if (p.is_there) {
     KEPT_ELEMENTS(k, i) sum = sum + square(e.values[k], is_centered, mean);
     for (uint i = p.lane + kept * P.lanes; i < P.row_elems; i += P.lanes) {
-      sum = sum + square(LOAD(input_data[p.begin + i]), is_centered, mean);
+      sum = sum + square(read(p.begin + i), is_centered, mean);
     }
   }
   return sum;
@@ -104,7 +117,7 @@ void main() {
   if (p.is_there) {
     KEPT_ELEMENTS(k, i) store(p, i, e.values[k], is_centered, mean, factor);
     for (uint i = p.lane + kept * P.lanes; i < P.row_elems; i += P.lanes) {
-      store(p, i, LOAD(input_data[p.begin + i]), is_centered, mean, factor);
+      store(p, i, read(p.begin + i), is_centered, mean, factor);
     }
   }
 }

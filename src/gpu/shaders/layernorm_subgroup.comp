@@ -4,7 +4,8 @@
 // Invocation t of S has the quads t, t + S, t + 2S ... of its row. In the order of docs/exact.md
 // element i goes to lane i mod 256, so quad q goes to the lanes of quad q mod 64: SUMS = 64 / S
 // sums of four lanes each. The first levels of the tree join sums of one invocation, the next
-// those of two (an addition has the same bits from both sides), the last two the four lanes.
+// those of two (an addition has the same bits from both sides), the last two the four lanes. A
+// residual may be added to the rows first (common/residual.glsl).
 //
 //! kernel layernorm_subgroup             target=vulkan1.2 OM_EXACT=0
 //! kernel layernorm_subgroup_exact       target=vulkan1.2 OM_EXACT=1
@@ -17,8 +18,8 @@
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #define OM_CHAIN
-#define CHAIN_BASE 4
-#define CHAIN_BINDING 4
+#define CHAIN_BASE 5
+#define CHAIN_BINDING 5
 #include "common/om_shader.glsl"
 #include "abi/layernorm_params.h"
 #include "common/chain.glsl"
@@ -29,11 +30,15 @@ OM_CONSTANT(0, IS_CENTERED, 1)     // the mean is subtracted
 OM_CONSTANT(1, HAS_BIAS, 1)
 OM_CONSTANT(2, QUADS, 4)           // of an invocation, rounded up
 OM_CONSTANT(3, SUMS, 2)            // 64 / the subgroup's size
+OM_CONSTANT(4, HAS_RESIDUAL, 0)
 
 layout(set = 0, binding = 0, std430) readonly buffer Input { ELEMENT4 input_data[]; };
 layout(set = 0, binding = 1, std430) readonly buffer Scale { ELEMENT4 scale_data[]; };
 layout(set = 0, binding = 2, std430) readonly buffer Bias { ELEMENT4 bias_data[]; };
-layout(set = 0, binding = 3, std430) writeonly buffer Output { ELEMENT4 output_data[]; };
+layout(set = 0, binding = 3, std430) readonly buffer Residual { ELEMENT4 residual_data[]; };
+layout(set = 0, binding = 4, std430) writeonly buffer Output { ELEMENT4 output_data[]; };
+
+#include "common/residual.glsl"
 
 // Scale and bias of the first quads are fetched with the values, or they would come late.
 #define FETCHED 8
@@ -93,10 +98,14 @@ vec4 squares(vec4 value) {
 void main() {
   uint centered = IS_CENTERED;
   uint has_bias = HAS_BIAS;
+  uint has_residual = HAS_RESIDUAL;
   uint row = om_group_index() * gl_NumSubgroups + gl_SubgroupID;
   if (row >= P.row_count) return;
   uint begin = row * (P.row_elems / 4u);
-  ROW_QUADS(k, q) values[k] = LOAD4(input_data[begin + q]);
+  ROW_QUADS(k, q) {
+    values[k] = LOAD4(input_data[begin + q]);
+    if (has_residual != 0u) values[k] = residual_add(values[k], LOAD4(residual_data[begin + q]));
+  }
   ROW_QUADS(k, q) {
     if (k < uint(FETCHED)) scales[k] = LOAD4(scale_data[q]);
     if (k < uint(FETCHED) && has_bias != 0u) biases[k] = LOAD4(bias_data[q]);
