@@ -103,13 +103,23 @@ static bool add_rounding(om_gpu_chain *chain) {
   return om_gpu_chain_add(chain, (om_chain_item){.op = OM_CHAIN_ROUND_HALF}, NULL, NULL, 0);
 }
 
-/* Rounds in the chain of the dispatch that makes the value: the last, where others make parts. */
-static bool round_in_chain(om_gpu_step *step, uint32_t value) {
-  for (size_t i = step->dispatch_count; i-- > 0;) {
-    om_gpu_dispatch *d = &step->dispatches[i];
-    if (d->has_chain && d->chain_value == value) return add_rounding(&d->chain);
+static bool writes(const om_gpu_dispatch *d, uint32_t value) {
+  for (uint32_t k = 0; k < d->operand_count; ++k) {
+    if (d->operands[k].kind == OM_GPU_VALUE && d->operands[k].index == value) return true;
   }
   return false;
+}
+
+/* Rounds in the chains of the dispatches that write the value: one, or each its part. */
+static bool round_in_chain(om_gpu_step *step, uint32_t value) {
+  bool is_done = false;
+  for (size_t i = 0; i < step->dispatch_count; ++i) {
+    om_gpu_dispatch *d = &step->dispatches[i];
+    if (!d->has_chain || d->chain_value != value || !writes(d, value)) continue;
+    if (!add_rounding(&d->chain)) return false;
+    is_done = true;
+  }
+  return is_done;
 }
 
 static const char *add_round_pass(om_gpu_binder *b, om_gpu_operand from, uint32_t value) {
