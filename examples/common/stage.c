@@ -105,7 +105,7 @@ bool stage_run(runner *r, stage *s, int width, int height, float *planes, om_ten
   const int64_t dims[4] = {1, 3, height, width};
   om_named_tensor input = {s->input, om_tensor_of(OM_DTYPE_F32, 4, dims, planes)};
   om_named_tensor output = {.name = s->output};
-  om_run_args args = {sizeof args, &input, 1, &output, 1};
+  om_run_args args = {sizeof args, &input, 1, &output, 1, NULL};
   double start = now_ms();
   om_status status = om_session_run(s->session, &args, &r->error);
   const double ms = now_ms() - start;

@@ -70,7 +70,8 @@ typedef enum om_status {
   OM_E_OUT_OF_DEVICE_MEMORY = 6,
   OM_E_DEVICE_LOST = 7, /* destroy the session; a new one works */
   OM_E_IO = 8,
-  OM_E_INTERNAL = 9, /* a bug in this library */
+  OM_E_INTERNAL = 9,   /* a bug in this library */
+  OM_E_CANCELLED = 10, /* om_cancel_ask was called */
 } om_status;
 
 enum { OM_MAX_MESSAGE = 1024 };
@@ -334,6 +335,17 @@ OM_API OM_MUST_CHECK om_status om_session_create(const om_model *model,
 
 OM_API void om_session_destroy(om_session *session);
 
+/* A wish to end runs, {0} at first; the caller's, and as long as runs that name it. shared. */
+typedef struct om_cancel {
+  int32_t is_asked; /* read and written atomically */
+} om_cancel;
+
+/* Ends the runs that name it with OM_E_CANCELLED, from any thread, a signal's included. A run looks
+ * between the nodes of graphs and bodies, and on the CPU inside kernels of its own; it lets end
+ * what one kernel of oneDNN or one region on the device has begun. Outputs are undefined then, and
+ * the session stays usable. NULL is fine. */
+OM_API void om_cancel_ask(om_cancel *cancel);
+
 typedef struct om_run_args {
   size_t struct_bytes;
   const om_named_tensor *inputs; /* in any order */
@@ -341,6 +353,7 @@ typedef struct om_run_args {
   om_named_tensor *outputs; /* name: which. tensor.data NULL: lent by the session. Else
                                data_bytes of the caller's memory. The rest is filled in. */
   size_t output_count;      /* any subset of the model's outputs */
+  const om_cancel *cancel;  /* NULL: nobody ends it. Borrowed until the run's end */
 } om_run_args;
 
 /* Runs the model once and waits for the results.
@@ -352,6 +365,7 @@ typedef struct om_run_args {
  *                                     which. Outputs are undefined; the session stays usable.
  *          OM_E_OUT_OF_DEVICE_MEMORY  the session stays usable
  *          OM_E_DEVICE_LOST           destroy the session, create a new one
+ *          OM_E_CANCELLED             outputs are undefined; the session stays usable
  */
 OM_API OM_MUST_CHECK om_status om_session_run(om_session *session,
                                               const om_run_args *args,

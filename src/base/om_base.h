@@ -35,7 +35,9 @@ typedef struct om_ctx {
   om_memory_use *use; /* borrowed; NULL: not counted */
   om_error *error;    /* borrowed; never NULL inside the library */
   om_log log;
-  uint32_t thread_count; /* at least 1 */
+  uint32_t thread_count;   /* at least 1 */
+  const om_cancel *cancel; /* borrowed; NULL: the work cannot be cancelled. Who keeps what kernels
+                              compute (plans, folding) sets it to NULL meanwhile */
 } om_ctx;
 
 /* ---- Errors ---- */
@@ -85,6 +87,15 @@ void om_error_clear(om_error *error);
   } while (0)
 
 void om_log_write(const om_ctx *ctx, om_log_level level, const char *fmt, ...) OM_PRINTF(3, 4);
+
+/* ---- Cancelling ---- */
+
+static inline bool om_is_cancelled(const om_ctx *ctx) {
+  return ctx->cancel && __atomic_load_n(&ctx->cancel->is_asked, __ATOMIC_RELAXED) != 0;
+}
+
+/* OM_E_CANCELLED if it is. */
+om_status om_check_cancelled(om_ctx *ctx);
 
 /* ---- Memory ---- */
 

@@ -102,6 +102,7 @@ const char *om_status_name(om_status status) {
       [OM_E_DEVICE_LOST] = "OM_E_DEVICE_LOST",
       [OM_E_IO] = "OM_E_IO",
       [OM_E_INTERNAL] = "OM_E_INTERNAL",
+      [OM_E_CANCELLED] = "OM_E_CANCELLED",
   };
   return (size_t)status < OM_COUNT_OF(names) ? names[status] : "?";
 }
@@ -111,4 +112,13 @@ const char *om_status_name(om_status status) {
 
 const char *om_version(void) {
   return VERSION_TEXT(OM_VERSION_MAJOR, OM_VERSION_MINOR, OM_VERSION_PATCH);
+}
+
+void om_cancel_ask(om_cancel *cancel) {
+  if (cancel) __atomic_store_n(&cancel->is_asked, 1, __ATOMIC_RELAXED);
+}
+
+om_status om_check_cancelled(om_ctx *ctx) {
+  if (!om_is_cancelled(ctx)) return OM_OK;
+  return OM_FAIL(ctx, OM_E_CANCELLED, "The run was cancelled.");
 }

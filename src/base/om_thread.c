@@ -58,9 +58,11 @@ typedef struct loop {
   size_t grain;
   size_t piece_count;
   uint64_t float_control; /* the caller's */
+  const om_ctx *ctx;
 } loop;
 
 static void run_piece(const loop *l, size_t piece) {
+  if (om_is_cancelled(l->ctx)) return; /* whoever runs the kernel looks again behind it */
   size_t begin = piece * l->grain;
   size_t end = l->count - begin > l->grain ? begin + l->grain : l->count;
   l->fn(l->arg, begin, end);
@@ -87,15 +89,14 @@ void om_parallel_for(om_ctx *ctx, size_t count, size_t grain, om_range_fn fn, vo
             .count = count,
             .grain = grain,
             .piece_count = (count - 1) / grain + 1,
-            .float_control = float_control_get()};
+            .float_control = float_control_get(),
+            .ctx = ctx};
 #if defined(_OPENMP)
   size_t threads = ctx->thread_count < l.piece_count ? ctx->thread_count : l.piece_count;
   if (threads > 1) {
     run_parallel(&l, (uint32_t)threads);
     return;
   }
-#else
-  (void)ctx;
 #endif
   for (size_t i = 0; i < l.piece_count; ++i) run_piece(&l, i);
 }

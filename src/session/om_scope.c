@@ -231,7 +231,9 @@ om_status om_scope_get_plan(om_ctx *ctx, om_scope *scope, om_plan **out_plan) {
   om_plan *plan = find_plan(scope);
   if (!plan) {
     uint64_t state = om_flush_subnormals_begin(); /* folding computes too */
-    om_status st = build_plan(ctx, scope, &plan);
+    om_ctx whole = *ctx;
+    whole.cancel = NULL; /* a plan is kept, with what it computes ahead */
+    om_status st = build_plan(&whole, scope, &plan);
     om_flush_subnormals_end(state);
     if (st != OM_OK) return st;
     scope->plans[free_place(ctx, scope)] = plan;

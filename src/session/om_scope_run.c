@@ -143,10 +143,12 @@ om_status om_scope_take_output(om_ctx *ctx,
 
 om_status om_scope_run(om_ctx *ctx, om_scope *scope, om_tensor *outputs) {
   om_plan *plan = NULL;
+  OM_TRY(om_check_cancelled(ctx));
   OM_TRY(om_scope_get_plan(ctx, scope, &plan));
   om_scope_set_places(plan);
   for (size_t i = 0; i < plan->item_count; ++i) {
     const om_plan_item *item = &plan->items[i];
+    OM_TRY(om_check_cancelled(ctx));
     if (item->is_region) {
       OM_TRY(om_scope_begin_region(ctx, plan, item->index));
       OM_TRY(om_scope_finish_region(ctx, plan, item->index));

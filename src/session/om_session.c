@@ -207,7 +207,8 @@ static om_status run(om_ctx *ctx, om_session *session, const om_run_args *given)
   om_turn turn = {.inputs = args.inputs,
                   .input_count = args.input_count,
                   .outputs = args.outputs,
-                  .output_count = args.output_count};
+                  .output_count = args.output_count,
+                  .cancel = args.cancel};
   return om_session_go_on(ctx, session, &turn, true, &is_done);
 }
 

@@ -15,8 +15,9 @@ typedef struct om_turn { /* a run, from what its caller gave to its results */
   size_t input_count;
   om_named_tensor *outputs; /* the caller's */
   size_t output_count;
-  om_plan *plan; /* NULL: not begun */
-  size_t item;   /* of the plan: the next */
+  const om_cancel *cancel; /* the caller's; NULL: none */
+  om_plan *plan;           /* NULL: not begun */
+  size_t item;             /* of the plan: the next */
   bool is_region_begun;
 } om_turn;
 

@@ -74,7 +74,8 @@ static om_status begin(om_ctx *ctx,
   run->turn = (om_turn){.inputs = run->inputs,
                         .input_count = args.input_count,
                         .outputs = args.outputs,
-                        .output_count = args.output_count};
+                        .output_count = args.output_count,
+                        .cancel = args.cancel};
   run->is_done = false;
   run->next = NULL;
   append(session, run);

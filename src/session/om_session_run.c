@@ -182,6 +182,7 @@ static om_status go_on(
   om_plan *plan = turn->plan;
   for (; turn->item < plan->item_count; ++turn->item) {
     const om_plan_item *item = &plan->items[turn->item];
+    OM_TRY(om_check_cancelled(ctx));
     if (!item->is_region) {
       OM_TRY(om_scope_run_step(ctx, plan, &plan->steps[item->index]));
       continue;
@@ -190,6 +191,7 @@ static om_status go_on(
     if (!*out_is_done) return OM_OK;
   }
   *out_is_done = true;
+  OM_TRY(om_check_cancelled(ctx));
   for (size_t i = 0; i < turn->output_count; ++i) {
     OM_TRY(hand_out(ctx, plan, &turn->outputs[i]));
   }
@@ -201,7 +203,9 @@ om_status om_session_go_on(
   *out_is_done = false;
   if (!turn->plan) OM_TRY(begin_turn(ctx, session, turn));
   uint64_t state = om_flush_subnormals_begin();
+  ctx->cancel = turn->cancel;
   om_status st = go_on(ctx, session, turn, waits, out_is_done);
+  ctx->cancel = NULL;
   om_flush_subnormals_end(state);
   if (st != OM_OK || *out_is_done) session->run_count += 1;
   return st;

@@ -11,7 +11,7 @@ int main(int argc, char **argv) {
   float numbers[4] = {-2, -1, 1, 2};
   om_named_tensor x = {"x", om_tensor_of(OM_DTYPE_F32, 2, (const int64_t[]){1, 4}, numbers)};
   om_named_tensor y = {.name = "y"};
-  om_run_args args = {sizeof args, &x, 1, &y, 1};
+  om_run_args args = {sizeof args, &x, 1, &y, 1, NULL};
   om_status status = om_model_load_file(argc > 1 ? argv[1] : "model.onnx", NULL, &model, &error);
   if (status == OM_OK) status = om_session_create(model, &options, &session, &error);
   if (status == OM_OK) status = om_session_run(session, &args, &error);

@@ -59,7 +59,7 @@ static om_status run_once(worker *w, om_session *session, int run, om_error *err
   const int64_t dims[] = {1 + run % ROWS, COLUMNS}; /* several plans */
   om_named_tensor x = {"x", om_tensor_of(OM_DTYPE_F32, 2, dims, numbers)};
   om_named_tensor y = {"y", {.data = results, .data_bytes = sizeof results}};
-  const om_run_args args = {sizeof args, &x, 1, &y, 1};
+  const om_run_args args = {sizeof args, &x, 1, &y, 1, NULL};
   const om_status status = om_session_run(session, &args, error);
   for (int64_t i = 0; status == OM_OK && w->checks_values && i < dims[0] * COLUMNS; ++i) {
     const float wanted = numbers[i] > 0 ? 2 * numbers[i] : 0;

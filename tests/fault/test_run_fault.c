@@ -67,7 +67,7 @@ static om_status run(om_session *session, int64_t n, bool has_values, om_error *
   om_named_tensor inputs[] = {{"x", om_tensor_of(OM_DTYPE_F32, 2, (int64_t[]){n, 3}, x)},
                               {"shape", om_tensor_of(OM_DTYPE_I64, 1, (int64_t[]){2}, dims)}};
   om_named_tensor outputs[] = {{"y", {0}}, {"size", {0}}, {"four", {0}}};
-  om_run_args args = {sizeof args, inputs, 2, outputs, 3};
+  om_run_args args = {sizeof args, inputs, 2, outputs, 3, NULL};
   om_status st = om_session_run(session, &args, error);
   if (st == OM_OK && has_values) {
     assert_true(((float *)outputs[0].tensor.data)[1] == 2.0f);
@@ -160,7 +160,7 @@ static bool live_with_bodies(size_t fail_at) {
   for (int64_t n = 2; n <= 3 && st == OM_OK; ++n) {
     om_named_tensor inputs[] = {{"m", om_tensor_of(OM_DTYPE_I64, 0, NULL, &m)},
                                 {"x", om_tensor_of(OM_DTYPE_F32, 1, &n, x)}};
-    om_run_args args = {sizeof args, inputs, 2, outputs, 2};
+    om_run_args args = {sizeof args, inputs, 2, outputs, 2, NULL};
     st = om_session_run(session, &args, &error);
     if (st == OM_OK) {
       assert_int_equal(om_tensor_elems(&outputs[0].tensor), 3 * n);

@@ -63,7 +63,8 @@ static size_t run(om_session *session, const om_model_info *info) {
   if (info->input_count > MOST_INPUTS || info->output_count > MOST_INPUTS) return 0;
   while (made < info->input_count && make_input(&info->inputs[made], &inputs[made])) ++made;
   for (size_t i = 0; i < info->output_count; ++i) outputs[i].name = info->outputs[i].name;
-  const om_run_args args = {sizeof args, inputs, info->input_count, outputs, info->output_count};
+  const om_run_args args = {
+      sizeof args, inputs, info->input_count, outputs, info->output_count, NULL};
   for (int turn = 0; turn < 2 && made == info->input_count; ++turn) {
     if (om_session_run(session, &args, NULL) != OM_OK) break;
     for (size_t i = 0; i < info->output_count; ++i) {

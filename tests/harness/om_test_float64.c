@@ -72,7 +72,7 @@ static om_session *open(const om_model *wide, const char *const *names, size_t c
 
 static void run_session(const run *r, om_session *session, om_named_tensor *outputs, size_t count) {
   om_error error = {0};
-  const om_run_args args = {sizeof args, r->inputs, r->input_count, outputs, count};
+  const om_run_args args = {sizeof args, r->inputs, r->input_count, outputs, count, NULL};
   if (om_session_run(session, &args, &error) != OM_OK) fail_msg("%s", error.message);
 }
 

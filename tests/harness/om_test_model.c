@@ -55,7 +55,7 @@ om_tensor om_test_run_model(const om_model *model,
   om_error error = {0};
   om_session *session = om_test_open(model, executor);
   om_named_tensor output = {.name = om_model_get_info(model)->outputs[0].name};
-  const om_run_args args = {sizeof args, inputs, input_count, &output, 1};
+  const om_run_args args = {sizeof args, inputs, input_count, &output, 1, NULL};
   if (om_session_run(session, &args, &error) != OM_OK) fail_msg("%s", error.message);
   om_tensor result = output.tensor;
   result.data = malloc(result.data_bytes + 1);

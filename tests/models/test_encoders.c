@@ -146,7 +146,7 @@ static void check_memory(om_session *session, const inputs *in) {
   om_error error = {0};
   om_gpu_info info;
   om_named_tensor y = {.name = "last_hidden_state"};
-  const om_run_args args = {sizeof args, in->items, in->count, &y, 1};
+  const om_run_args args = {sizeof args, in->items, in->count, &y, 1, NULL};
   if (om_session_run(session, &args, &error) != OM_OK) fail_msg("%s", error.message);
   assert_int_equal(om_gpu_get_info(session, &info, &error), OM_OK);
   assert_true(info.live_bytes > 0);
@@ -249,7 +249,7 @@ static void *work(void *argument) {
     const om_tensor *expected = w->expected ? &w->expected[which] : NULL;
     const size_t bytes = om_tensor_elems(&w->in[which].items[0].tensor) * 128 * sizeof(float);
     om_named_tensor y = {"last_hidden_state", {.data = malloc(bytes), .data_bytes = bytes}};
-    const om_run_args args = {sizeof args, w->in[which].items, w->in[which].count, &y, 1};
+    const om_run_args args = {sizeof args, w->in[which].items, w->in[which].count, &y, 1, NULL};
     if (!y.tensor.data || om_session_run(w->session, &args, &error) != OM_OK) {
       snprintf(w->problem, sizeof w->problem, "run %u: %s", i, error.message);
     } else if (expected) {

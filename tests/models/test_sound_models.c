@@ -131,7 +131,7 @@ static void run_frame(om_session *session, voice_run *run, om_tensor frame) {
   run->inputs[0].tensor = frame;
   for (size_t i = 0; i < run->output_count; ++i) run->outputs[i].tensor = (om_tensor){0};
   const om_run_args args = {
-      sizeof args, run->inputs, run->input_count, run->outputs, run->output_count};
+      sizeof args, run->inputs, run->input_count, run->outputs, run->output_count, NULL};
   if (om_session_run(session, &args, &error) != OM_OK) fail_msg("%s", error.message);
   for (size_t i = 1; i < run->output_count; ++i) {
     const om_tensor *result = &run->outputs[i].tensor;

@@ -200,7 +200,7 @@ static om_session *detect(const om_model *model,
   om_session *session = NULL;
   om_gpu_options gpu = OM_GPU_OPTIONS_INIT;
   om_session_options options = OM_SESSION_OPTIONS_INIT;
-  const om_run_args args = {sizeof args, x, 1, results, OUTPUTS};
+  const om_run_args args = {sizeof args, x, 1, results, OUTPUTS, NULL};
   for (size_t i = 0; i < OUTPUTS; ++i) {
     results[i] = (om_named_tensor){.name = om_model_get_info(model)->outputs[i].name};
   }

@@ -33,7 +33,7 @@ static void run(om_session *session, size_t elems, om_named_tensor *outputs) {
   om_error error = {0};
   const int64_t dims[1] = {(int64_t)elems};
   om_named_tensor input = {"x", om_tensor_of(OM_DTYPE_F32, 1, dims, x)};
-  om_run_args args = {sizeof args, &input, 1, outputs, 2};
+  om_run_args args = {sizeof args, &input, 1, outputs, 2, NULL};
   for (size_t i = 0; i < elems; ++i) x[i] = (float)i * 0.01f - 1.0f;
   if (om_session_run(session, &args, &error) != OM_OK) fail_msg("%s", error.message);
   for (size_t i = 0; i < elems; ++i) {

@@ -122,7 +122,7 @@ static void run_session(om_session *session) {
   om_error error;
   om_named_tensor x = {"x", om_tensor_of(OM_DTYPE_F32, 2, (int64_t[]){2, 4}, input)};
   om_named_tensor y = {"y", {0}};
-  const om_run_args args = {sizeof args, &x, 1, &y, 1};
+  const om_run_args args = {sizeof args, &x, 1, &y, 1, NULL};
   assert_int_equal(om_session_run(session, &args, &error), OM_OK);
 }
 

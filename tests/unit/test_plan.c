@@ -80,7 +80,7 @@ static void folds_shape_arithmetic(void **state) {
     assert_int_equal(d->nodes_on_device, 2);
     assert_int_equal(d->nodes_on_cpu, 0);
     assert_int_equal(find(d, "target")->place, OM_PLACE_FOLDED);
-    om_run_args args = {sizeof args, &input, 1, &output, 1};
+    om_run_args args = {sizeof args, &input, 1, &output, 1, NULL};
     assert_int_equal(om_session_run(session, &args, &error), OM_OK);
     assert_int_equal(output.tensor.rank, 2);
     assert_int_equal(output.tensor.dims[0], n);
@@ -105,7 +105,7 @@ static void leaves_large_constants_unfolded(void **state) {
   om_model *model = om_build_model(&b);
   om_session *session = make_session(model, NULL, false, OM_OK, &error);
   om_named_tensor output = {"y", {0}};
-  om_run_args args = {sizeof args, NULL, 0, &output, 1};
+  om_run_args args = {sizeof args, NULL, 0, &output, 1, NULL};
   assert_int_equal(om_session_run(session, &args, &error), OM_OK);
   assert_int_equal(((int64_t *)output.tensor.data)[0], huge[0]);
   assert_int_equal(((int64_t *)output.tensor.data)[1], huge[1]);
@@ -129,7 +129,7 @@ static void reports_a_failed_fold_when_it_runs(void **state) {
   om_model *model = om_build_model(&b);
   om_session *session = make_session(model, NULL, false, OM_OK, &error);
   om_named_tensor output = {"y", {0}};
-  om_run_args args = {sizeof args, NULL, 0, &output, 1};
+  om_run_args args = {sizeof args, NULL, 0, &output, 1, NULL};
   assert_int_equal(om_session_run(session, &args, &error), OM_E_INVALID_INPUT);
   assert_string_equal(error.message,
                       "Node 'y' (Gather): Gather index 40 is out of range for an extent of 3.");
@@ -180,7 +180,7 @@ static void runs_steps_whose_shape_is_data(void **state) {
     om_named_tensor inputs[] = {{"x", om_tensor_of(OM_DTYPE_F32, 1, (int64_t[]){6}, x)},
                                 {"shape", om_tensor_of(OM_DTYPE_I64, 1, (int64_t[]){2}, dims)}};
     om_named_tensor output = {"y", {0}};
-    om_run_args args = {sizeof args, inputs, 2, &output, 1};
+    om_run_args args = {sizeof args, inputs, 2, &output, 1, NULL};
     assert_int_equal(om_session_run(session, &args, &error), OM_OK);
     assert_int_equal(output.tensor.dims[0], dims[0]);
     assert_int_equal(output.tensor.dims[1], dims[1]);
@@ -201,7 +201,7 @@ static void runs_steps_whose_shape_is_data(void **state) {
   int64_t wrong[2] = {4, 4};
   om_named_tensor inputs[] = {{"x", om_tensor_of(OM_DTYPE_F32, 1, (int64_t[]){6}, x)},
                               {"shape", om_tensor_of(OM_DTYPE_I64, 1, (int64_t[]){2}, wrong)}};
-  om_run_args args = {sizeof args, inputs, 2, NULL, 0};
+  om_run_args args = {sizeof args, inputs, 2, NULL, 0, NULL};
   assert_int_not_equal(om_session_run(session, &args, &error), OM_OK);
   assert_memory_equal(error.message, "Node 'view' (Reshape): ", 23);
   om_session_destroy(session);
@@ -255,7 +255,7 @@ static void gathers_steps_into_regions(void **state) {
   assert_false(find(d, "D1")->is_fused);
   om_named_tensor input = {"x", om_tensor_of(OM_DTYPE_F32, 1, (int64_t[]){8}, x)};
   om_named_tensor output = {"D4", {0}};
-  om_run_args args = {sizeof args, &input, 1, &output, 1};
+  om_run_args args = {sizeof args, &input, 1, &output, 1, NULL};
   for (int i = 0; i < 2; ++i) {
     assert_int_equal(om_session_run(session, &args, &error), OM_OK);
     for (size_t k = 0; k < 8; ++k) {
@@ -285,7 +285,7 @@ static void runs_a_model_without_nodes(void **state) {
   om_session *session = make_session(model, &device, true, OM_OK, &error);
   om_named_tensor input = {"x", om_tensor_of(OM_DTYPE_F32, 1, (int64_t[]){3}, x)};
   om_named_tensor output = {"x", {0}};
-  om_run_args args = {sizeof args, &input, 1, &output, 1};
+  om_run_args args = {sizeof args, &input, 1, &output, 1, NULL};
   assert_int_equal(om_session_run(session, &args, &error), OM_OK);
   assert_memory_equal(output.tensor.data, x, sizeof x);
   assert_int_equal(diagnose(session, NULL, 0)->node_count, 0);
@@ -315,7 +315,7 @@ static void survives_a_failed_region(void **state) {
   om_session *session = make_session(model, &device, false, OM_OK, &error);
   om_named_tensor input = {"x", om_tensor_of(OM_DTYPE_F32, 1, (int64_t[]){8}, x)};
   om_named_tensor output = {"D4", {0}};
-  om_run_args args = {sizeof args, &input, 1, &output, 1};
+  om_run_args args = {sizeof args, &input, 1, &output, 1, NULL};
   device.run_status = OM_E_OUT_OF_DEVICE_MEMORY;
   assert_int_equal(om_session_run(session, &args, &error), OM_E_OUT_OF_DEVICE_MEMORY);
   assert_string_equal(error.message, "The fake device fails as it was told to.");

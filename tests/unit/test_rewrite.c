@@ -52,7 +52,7 @@ static size_t run(om_session *session, uint32_t rank, const int64_t *dims, float
   float x[MOST_ELEMS];
   om_named_tensor input = {"x", om_tensor_of(OM_DTYPE_F32, rank, dims, x)};
   om_named_tensor output = {"y", {0}};
-  om_run_args args = {sizeof args, &input, 1, &output, 1};
+  om_run_args args = {sizeof args, &input, 1, &output, 1, NULL};
   assert_true(om_tensor_elems(&input.tensor) <= MOST_ELEMS);
   fill(x, om_tensor_elems(&input.tensor), 7);
   if (om_session_run(session, &args, &error) != OM_OK) fail_msg("%s", error.message);

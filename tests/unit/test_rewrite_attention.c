@@ -205,7 +205,7 @@ static void run(om_session *session, float out[BATCH * ROWS * WIDTH]) {
   float x[BATCH * ROWS * WIDTH];
   om_named_tensor input = {"x", om_tensor_of(OM_DTYPE_F32, 3, dims, x)};
   om_named_tensor output = {"y", {0}};
-  om_run_args args = {sizeof args, &input, 1, &output, 1};
+  om_run_args args = {sizeof args, &input, 1, &output, 1, NULL};
   fill(x, OM_COUNT_OF(x), 7);
   if (om_session_run(session, &args, &error) != OM_OK) fail_msg("%s", error.message);
   assert_int_equal(om_tensor_elems(&output.tensor), BATCH * ROWS * WIDTH);

@@ -126,7 +126,7 @@ static void run(om_session *session, om_dtype dtype, float out[ELEMS]) {
   void *data = dtype == OM_DTYPE_F16 ? (void *)halves : x;
   om_named_tensor input = {"x", om_tensor_of(dtype, 1, dims, data)};
   om_named_tensor output = {"y", {0}};
-  om_run_args args = {sizeof args, &input, 1, &output, 1};
+  om_run_args args = {sizeof args, &input, 1, &output, 1, NULL};
   if (om_session_run(session, &args, &error) != OM_OK) fail_msg("%s", error.message);
   assert_int_equal(om_tensor_elems(&output.tensor), ELEMS);
   for (int i = 0; i < ELEMS; ++i) {

@@ -71,7 +71,7 @@ static om_tensor rows(int64_t n, float *data) {
 
 static om_status run(fixture *f, int64_t n, om_named_tensor *outputs, size_t output_count) {
   om_named_tensor inputs[] = {{"y", rows(n, f->y)}, {"x", rows(n, f->x)}};
-  om_run_args args = {sizeof args, inputs, 2, outputs, output_count};
+  om_run_args args = {sizeof args, inputs, 2, outputs, output_count, NULL};
   return om_session_run(f->session, &args, &f->error);
 }
 
@@ -97,7 +97,7 @@ static void runs_without_rows(void **state) {
   fixture *f = *state;
   om_named_tensor inputs[] = {{"x", rows(0, NULL)}, {"y", rows(0, NULL)}};
   om_named_tensor output = {"z", {0}};
-  om_run_args args = {sizeof args, inputs, 2, &output, 1};
+  om_run_args args = {sizeof args, inputs, 2, &output, 1, NULL};
   assert_int_equal(om_session_run(f->session, &args, &f->error), OM_OK);
   assert_int_equal(output.tensor.dims[0], 0);
   assert_int_equal(output.tensor.data_bytes, 0);
@@ -124,7 +124,7 @@ static void reads_inputs_that_share_memory_with_outputs(void **state) {
   memcpy(both, f->x, sizeof both);
   om_named_tensor inputs[] = {{"x", rows(4, both)}, {"y", rows(4, f->y)}};
   om_named_tensor output = {"z", {.data = both, .data_bytes = sizeof both}};
-  om_run_args args = {sizeof args, inputs, 2, &output, 1};
+  om_run_args args = {sizeof args, inputs, 2, &output, 1, NULL};
   assert_int_equal(om_session_run(f->session, &args, &f->error), OM_OK);
   for (size_t i = 0; i < 16; ++i) assert_true(both[i] == expected_z(f, i));
 }
@@ -169,7 +169,7 @@ static void returns_extra_outputs(void **state) {
   assert_int_equal(om_session_create(f->model, &options, &session, &f->error), OM_OK);
   om_named_tensor inputs[] = {{"x", rows(1, f->x)}, {"y", rows(1, f->y)}};
   om_named_tensor output = {"relu", {0}};
-  om_run_args args = {sizeof args, inputs, 2, &output, 1};
+  om_run_args args = {sizeof args, inputs, 2, &output, 1, NULL};
   assert_int_equal(om_session_run(session, &args, &f->error), OM_OK);
   for (size_t i = 0; i < 4; ++i) {
     assert_true(((float *)output.tensor.data)[i] == expected_z(f, i) - f->y[i]);
@@ -212,7 +212,7 @@ static void keeps_the_bytes_of_strings(void **state) {
   assert_int_equal(om_session_create(model, NULL, &session, &f->error), OM_OK);
   om_named_tensor input = {"x", om_tensor_of(OM_DTYPE_STRING, 1, (int64_t[]){3}, x)};
   om_named_tensor output = {"y", {0}};
-  om_run_args args = {sizeof args, &input, 1, &output, 1};
+  om_run_args args = {sizeof args, &input, 1, &output, 1, NULL};
   for (int i = 0; i < 2; ++i) {
     output.tensor.data = NULL;
     memcpy(words, "onetwo", 6);
@@ -280,7 +280,7 @@ static void refuses_wrong_inputs(void **state) {
   for (size_t i = 0; i < OM_COUNT_OF(refusals); ++i) {
     const refusal *r = &refusals[i];
     om_named_tensor output = {"z", {0}};
-    om_run_args args = {sizeof args, r->inputs, r->input_count, &output, 1};
+    om_run_args args = {sizeof args, r->inputs, r->input_count, &output, 1, NULL};
     assert_int_equal(om_session_run(f->session, &args, &f->error), OM_E_INVALID_INPUT);
     if (!strstr(f->error.message, r->message)) fail_msg("%s: %s", r->name, f->error.message);
     assert_int_equal(f->error.status, OM_E_INVALID_INPUT);
@@ -349,7 +349,7 @@ static void refuses_null(void **state) {
   assert_int_equal(om_session_create(f->model, NULL, NULL, &f->error), OM_E_INVALID_ARGUMENT);
   assert_int_equal(om_session_run(NULL, NULL, &f->error), OM_E_INVALID_ARGUMENT);
   assert_int_equal(om_session_run(f->session, NULL, &f->error), OM_E_INVALID_ARGUMENT);
-  om_run_args args = {sizeof args, NULL, 1, NULL, 0};
+  om_run_args args = {sizeof args, NULL, 1, NULL, 0, NULL};
   assert_int_equal(om_session_run(f->session, &args, &f->error), OM_E_INVALID_ARGUMENT);
   args.struct_bytes = sizeof args + 1;
   assert_int_equal(om_session_run(f->session, &args, &f->error), OM_E_INVALID_ARGUMENT);
@@ -439,7 +439,7 @@ static void uses_the_callers_allocator_alone(void **state) {
   assert_int_equal(om_session_create(f->model, &options, &session, &f->error), OM_OK);
   om_named_tensor inputs[] = {{"x", rows(2, f->x)}, {"y", rows(2, f->y)}};
   om_named_tensor output = {"z", {0}};
-  om_run_args args = {sizeof args, inputs, 2, &output, 1};
+  om_run_args args = {sizeof args, inputs, 2, &output, 1, NULL};
   assert_int_equal(om_session_run(session, &args, &f->error), OM_OK);
   assert_true(om_fault_live_blocks(&fault) > 0);
   om_session_destroy(session);

@@ -65,7 +65,7 @@ static om_run_args prepare(call *c, float first) {
       (om_named_tensor){"x", om_tensor_of(OM_DTYPE_F32, 2, (int64_t[]){ROWS, COLUMNS}, c->x)};
   c->outputs[0] = (om_named_tensor){"y", {.data = c->y, .data_bytes = sizeof c->y}};
   c->outputs[1] = (om_named_tensor){"z", {.data = c->z, .data_bytes = sizeof c->z}};
-  return (om_run_args){sizeof(om_run_args), &c->input, 1, c->outputs, 2};
+  return (om_run_args){sizeof(om_run_args), &c->input, 1, c->outputs, 2, NULL};
 }
 
 static void begin(fixture *f, call *c, float first) {

@@ -35,7 +35,7 @@ static om_status run_once(worker *w, int64_t rows, float *x, float *y) {
   om_error error;
   om_named_tensor input = {"x", om_tensor_of(OM_DTYPE_F32, 2, (int64_t[]){rows, COLUMNS}, x)};
   om_named_tensor output = {"y", {.data = y, .data_bytes = sizeof(float) * MOST_ROWS * COLUMNS}};
-  om_run_args args = {sizeof args, &input, 1, &output, 1};
+  om_run_args args = {sizeof args, &input, 1, &output, 1, NULL};
   return om_session_run(w->session, &args, &error);
 }
 

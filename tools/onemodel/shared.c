@@ -99,7 +99,7 @@ int run_once(om_session *session,
              size_t output_count) {
   om_error error;
   for (size_t i = 0; i < output_count; ++i) outputs[i].tensor = (om_tensor){0};
-  om_run_args args = {sizeof args, inputs->items, inputs->count, outputs, output_count};
+  om_run_args args = {sizeof args, inputs->items, inputs->count, outputs, output_count, NULL};
   om_status status = om_session_run(session, &args, &error);
   return status == OM_OK ? EXIT_DONE : report_error(&error);
 }

@@ -1,0 +1,104 @@
+/* Runs that are ended from another thread: a Loop of 2^62 turns, and one that has ended by itself.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "base/om_thread.h"
+#include "harness/om_model_text.h"
+
+static const char text[] =
+    "(trips: i64, x: f32[4]) -> y { "
+    "  y = Loop(trips, , x) body={(i: i64, c: bool, s: f32[4]) -> d, t {"
+    "    d = Identity(c); o = Neg(s); t = Add(o, x); }}; }";
+
+typedef struct helper {
+  om_cancel cancel;
+  uint64_t asked_ns;
+} helper;
+
+static void *ask_later(void *arg) {
+  helper *h = arg;
+  (void)nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+  h->asked_ns = om_now_ns();
+  om_cancel_ask(&h->cancel);
+  return NULL;
+}
+
+static om_status run(om_text_rig *rig, int64_t trips, const om_cancel *cancel) {
+  float x[4] = {1.0f, 2.0f, 3.0f, 4.0f};
+  om_named_tensor inputs[] = {
+      {"trips", om_tensor_of(OM_DTYPE_I64, 0, NULL, &trips)},
+      {"x", om_tensor_of(OM_DTYPE_F32, 1, (int64_t[]){4}, x)},
+  };
+  om_named_tensor output = {"y", {0}};
+  const om_run_args args = {sizeof args, inputs, 2, &output, 1, cancel};
+  return om_session_run(rig->session, &args, &rig->error);
+}
+
+static void check_mode(om_mode mode) {
+  om_text_rig rig;
+  om_session_options options = OM_SESSION_OPTIONS_INIT;
+  helper h = {0};
+  pthread_t thread;
+  options.mode = mode;
+  om_text_rig_open(&rig, text, 17, &options);
+  assert_int_equal(pthread_create(&thread, NULL, ask_later, &h), 0);
+  const om_status st = run(&rig, (int64_t)1 << 62, &h.cancel);
+  const uint64_t ended_ns = om_now_ns();
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  assert_int_equal(st, OM_E_CANCELLED);
+  assert_non_null(strstr(rig.error.message, "cancelled"));
+  printf("# ended %.3f ms after it was asked\n", (double)(ended_ns - h.asked_ns) * 1e-6);
+  assert_true(ended_ns - h.asked_ns <
+              1000000000u); /* a machine that does much else may stand still */
+
+  assert_int_equal(run(&rig, 3, &h.cancel), OM_E_CANCELLED); /* it is still asked for */
+  assert_int_equal(run(&rig, 3, &(om_cancel){0}), OM_OK);
+  assert_int_equal(run(&rig, 3, NULL), OM_OK);
+  om_text_rig_close(&rig);
+}
+
+static void a_loop_without_end_is_cancelled(void **state) {
+  (void)state;
+  check_mode(OM_MODE_EXACT);
+  check_mode(OM_MODE_FAST);
+}
+
+static void a_run_begun_is_cancelled(void **state) {
+  om_text_rig rig;
+  int64_t trips = (int64_t)1 << 62;
+  float x[4] = {0};
+  om_cancel cancel = {0};
+  om_run *begun = NULL;
+  bool is_done = false;
+  om_named_tensor inputs[] = {
+      {"trips", om_tensor_of(OM_DTYPE_I64, 0, NULL, &trips)},
+      {"x", om_tensor_of(OM_DTYPE_F32, 1, (int64_t[]){4}, x)},
+  };
+  om_named_tensor output = {"y", {0}};
+  const om_run_args args = {sizeof args, inputs, 2, &output, 1, &cancel};
+  (void)state;
+  om_text_rig_open(&rig, text, 17, NULL);
+  om_cancel_ask(&cancel); /* it begins on this thread */
+  assert_int_equal(om_session_run_begin(rig.session, &args, &begun, &rig.error), OM_OK);
+  assert_int_equal(om_run_poll(begun, &is_done, &rig.error), OM_OK);
+  assert_true(is_done);
+  assert_int_equal(om_run_finish(begun, &rig.error), OM_E_CANCELLED);
+  om_cancel_ask(NULL);
+  om_text_rig_close(&rig);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_loop_without_end_is_cancelled),
+      cmocka_unit_test(a_run_begun_is_cancelled),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
