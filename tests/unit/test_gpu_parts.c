@@ -10,7 +10,7 @@
 #include "base/om_float16.h"
 #include "gpu_rig.h"
 
-enum { MOST = 70 * 2100 };
+enum { MOST = 70 * 2100, FEW_ROWS = 8 };
 
 typedef struct product {
   const char *name, *type;
@@ -91,6 +91,19 @@ static uint32_t run(const product *p, om_dtype dtype, const void *const data[3],
   return (uint32_t)rig->plan->regions[0].launch_count;
 }
 
+static float value_at(om_dtype dtype, const void *data, size_t index) {
+  if (dtype == OM_DTYPE_F16) return om_f16_to_f32(((const uint16_t *)data)[index]);
+  return ((const float *)data)[index];
+}
+
+static void check_close(const product *p, om_dtype dtype, const float *whole, const float *parts) {
+  const float limit = dtype == OM_DTYPE_F16 ? 1e-2f : 1e-5f; /* results are below 32 */
+  for (size_t i = 0; i < MOST; ++i) {
+    const float difference = value_at(dtype, whole, i) - value_at(dtype, parts, i);
+    if (!(difference <= limit && difference >= -limit)) fail_msg("%s is off", p->name);
+  }
+}
+
 static void check_product(const product *p, om_mode mode, om_dtype dtype, uint64_t limit) {
   static float a[MOST], b[MOST], c[MOST], whole[MOST], parts[MOST];
   const void *const data[] = {a, b, c};
@@ -105,7 +118,12 @@ static void check_product(const product *p, om_mode mode, om_dtype dtype, uint64
   open_rig(NULL, mode, limit);
   assert_true(run(p, dtype, data, parts) >= launches + 3);
   rig_close(rig);
-  if (memcmp(whole, parts, sizeof whole) != 0) fail_msg("%s differs", p->name);
+  /* Fast mode has a kernel for few rows in one piece, which adds in another order. */
+  if (mode == OM_MODE_EXACT || p->a[p->rank - 2] > FEW_ROWS) {
+    if (memcmp(whole, parts, sizeof whole) != 0) fail_msg("%s differs", p->name);
+  } else {
+    check_close(p, dtype, whole, parts);
+  }
   open_rig("null", mode, limit);
   run(p, dtype, data, parts);
   rig_close(rig);
