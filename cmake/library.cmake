@@ -63,7 +63,8 @@ if(NOT OM_SANITIZE)
   target_compile_options(onemodel_objects PRIVATE -Wframe-larger-than=1024)
 endif()
 if(EMSCRIPTEN)
-  target_compile_options(onemodel_objects PRIVATE -msimd128)
+  # Linked twice, with threads and without: objects that may be shared serve both.
+  target_compile_options(onemodel_objects PRIVATE -msimd128 -matomics -mbulk-memory)
   # 64-bit sizes that were checked against memory become size_t, which has 32 bits there.
   target_compile_options(om_warnings INTERFACE
     -Wno-shorten-64-to-32 -Wno-tautological-constant-out-of-range-compare)

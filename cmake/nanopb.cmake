@@ -3,6 +3,7 @@ if(EMSCRIPTEN) # no system's library fits: its sources, which bindings/web/build
   set(NANOPB_INCLUDE_DIR ${OM_NANOPB_SOURCE})
   set(NANOPB_LIBRARY protobuf-nanopb)
   add_library(protobuf-nanopb STATIC ${OM_NANOPB_SOURCE}/pb_common.c ${OM_NANOPB_SOURCE}/pb_decode.c)
+  target_compile_options(protobuf-nanopb PRIVATE -matomics -mbulk-memory)
 else()
   find_path(NANOPB_INCLUDE_DIR pb_decode.h PATH_SUFFIXES nanopb REQUIRED)
   find_library(NANOPB_LIBRARY protobuf-nanopb REQUIRED)

@@ -32,6 +32,7 @@ target_compile_definitions(onemodel_op_tests PRIVATE _GNU_SOURCE
   OM_SOURCE_DIR="${CMAKE_SOURCE_DIR}" OM_BINARY_DIR="${CMAKE_BINARY_DIR}"
   $<TARGET_PROPERTY:onemodel_objects,INTERFACE_COMPILE_DEFINITIONS>)
 set_target_properties(onemodel_op_tests PROPERTIES SUFFIX .mjs RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/op_tests)
+target_compile_options(onemodel_op_tests PRIVATE -matomics -mbulk-memory)
 # Tests are written to wait: ASYNCIFY lets a wait give way to the page.
 target_link_options(onemodel_op_tests PRIVATE
   "SHELL:--js-library ${CMAKE_SOURCE_DIR}/src/gpu/hal/webgpu/om_webgpu.js"

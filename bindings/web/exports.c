@@ -5,6 +5,7 @@
  */
 #include <emscripten.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "onemodel/gpu.h"
 #include "onemodel/onemodel.h"
@@ -294,6 +295,11 @@ EXPORT void om_web_device_name(const om_session *session, char *name, size_t cap
     ++length;
   }
   if (capacity > 0) name[length] = '\0';
+}
+
+/* As many as sessions use: cores where there are threads, else 1. */
+EXPORT int om_web_thread_count(void) {
+  return (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 /* In the order of the package's list of counters. */

@@ -75,6 +75,8 @@ export interface Info {
   device: string | null;
   /** Why there is no device, where "auto" found none. */
   fallbackReason: string | null;
+  /** Of the CPU's operators: 1 unless the page is cross-origin isolated. */
+  threads: number;
   arenaBytes: number;
   weightBytes: number;
   /** Made so far on the device: does not grow from the second run of a shape on. */

@@ -2,8 +2,6 @@
 //
 // The library is WebAssembly and never waits: a run is begun and polled, and the page goes on between. All
 // that is done with one model goes through its queue, so calls take turns.
-import createModule from "./onemodel_wasm.mjs";
-
 // By ONNX's numbers: [name, array].
 const types = {
   1: ["float32", Float32Array], 2: ["uint8", Uint8Array], 3: ["int8", Int8Array],
@@ -24,8 +22,11 @@ export class OneModelError extends Error {
 }
 
 let loading = null;
-// One WebAssembly instance serves all models of a page.
-const getModule = () => (loading ??= createModule());
+// One WebAssembly instance serves all models of a page; with threads where the page may share memory.
+function getModule() {
+  const file = globalThis.crossOriginIsolated ? import("./onemodel_wasm_threads.mjs") : import("./onemodel_wasm.mjs");
+  return file.then(({ default: createModule }) => createModule());
+}
 
 // Bytes, or a response whose body is still to come.
 async function open(source) {
@@ -157,7 +158,7 @@ export class OneModel {
     const one = new OneModel();
     const names = Object.keys(options.externalData ?? {});
     const [module, ...opened] = await Promise.all(
-      [getModule(), ...[source, ...names.map((name) => options.externalData[name])].map(open)]);
+      [(loading ??= getModule()), ...[source, ...names.map((name) => options.externalData[name])].map(open)]);
     one.#module = module;
     one.#memory = new Scratch(module);
     try {
@@ -361,7 +362,9 @@ export class OneModel {
     const scratch = new Scratch(m);
     const name = scratch.alloc(256);
     m._om_web_device_name(this.#session, name, 256);
-    const info = { device: this.#text(name) || null, fallbackReason: this.#fallbackReason };
+    const info = {
+      device: this.#text(name) || null, fallbackReason: this.#fallbackReason, threads: m._om_web_thread_count(),
+    };
     counters.forEach((counter, i) => { info[counter] = m._om_web_counter(this.#session, i); });
     scratch.free();
     return info;

@@ -6,6 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/om_thread_pool.h"
+
 #if defined(_OPENMP)
 #  include <omp.h>
 #endif
@@ -68,6 +70,12 @@ static void run_piece(const loop *l, size_t piece) {
   l->fn(l->arg, begin, end);
 }
 
+#if defined(__EMSCRIPTEN__)
+static void run_pool_piece(const void *arg, size_t piece) {
+  run_piece(arg, piece);
+}
+#endif
+
 #if defined(_OPENMP)
 static void run_parallel(const loop *l, uint32_t thread_count) {
   long long piece_count = (long long)l->piece_count;
@@ -97,6 +105,9 @@ void om_parallel_for(om_ctx *ctx, size_t count, size_t grain, om_range_fn fn, vo
     run_parallel(&l, (uint32_t)threads);
     return;
   }
+#elif defined(__EMSCRIPTEN__)
+  om_thread_pool_run(ctx->thread_count, l.piece_count, run_pool_piece, &l);
+  return;
 #endif
   for (size_t i = 0; i < l.piece_count; ++i) run_piece(&l, i);
 }

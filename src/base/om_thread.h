@@ -1,8 +1,9 @@
 /* Threads: a parallel loop for CPU kernels, and a lock.
  *
- * The loop is OpenMP's where the build has it, else serial. The range is cut into pieces whose
- * bounds depend on `count` and `grain` alone, never on the number of threads, so that a kernel
- * that keeps its sums inside a piece gives the same bits on any number of threads.
+ * The loop is OpenMP's where the build has it, a page's workers' in a browser (om_thread_pool.h),
+ * else serial. The range is cut into pieces whose bounds depend on `count` and `grain` alone, never
+ * on the number of threads, so that a kernel that keeps its sums inside a piece gives the same bits
+ * on any number of threads.
  */
 #ifndef OM_THREAD_H
 #define OM_THREAD_H

@@ -35,9 +35,10 @@ async function inNode() {
     return;
   }
   const { OneModel } = await import(pathToFileURL(join(packageFolder, "onemodel.mjs")).href);
-  const { runAll } = await import("./cases.mjs");
+  const { largeCases, runAll } = await import("./cases.mjs");
   const model = (file) => readFileSync(join(modelFolder, file));
   await runAll({ OneModel, gpu, model }, (...what) => report("node", ...what));
+  await runAll({ OneModel, gpu }, (...what) => report("node", ...what), largeCases);
   const { default: createModule } = await import(pathToFileURL(join(opTests, "onemodel_op_tests.mjs")).href);
   await runOpTests(createModule, gpu, nodeOptions, (...what) => report("operators in node", ...what));
 }
