@@ -34,7 +34,7 @@ target_compile_definitions(onemodel_op_tests PRIVATE _GNU_SOURCE
 set_target_properties(onemodel_op_tests PROPERTIES SUFFIX .mjs RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/op_tests)
 target_compile_options(onemodel_op_tests PRIVATE -matomics -mbulk-memory)
 # Tests are written to wait: ASYNCIFY lets a wait give way to the page.
-target_link_options(onemodel_op_tests PRIVATE
+target_link_options(onemodel_op_tests PRIVATE -O2
   "SHELL:--js-library ${CMAKE_SOURCE_DIR}/src/gpu/hal/webgpu/om_webgpu.js"
   "SHELL:--js-library ${CMAKE_SOURCE_DIR}/tests/web/op_tests.js"
   -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web,node -sFILESYSTEM=0 -sASYNCIFY

@@ -11,8 +11,9 @@ function(add_module name)
   target_compile_options(${name} PRIVATE -matomics -mbulk-memory)
   set_target_properties(${name} PROPERTIES
     SUFFIX .mjs RUNTIME_OUTPUT_DIRECTORY ${package} LINK_DEPENDS ${page_side})
+  # -O2: at -O3 emscripten 3.1.69 loses the imports of a program whose objects may be shared.
   target_link_options(${name} PRIVATE
-    --js-library ${page_side} --no-entry
+    -O2 --js-library ${page_side} --no-entry
     -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web,worker,node -sFILESYSTEM=0
     -sALLOW_MEMORY_GROWTH -sMAXIMUM_MEMORY=4GB -sSTACK_SIZE=1MB
     -sEXPORTED_FUNCTIONS=_malloc,_free
@@ -20,8 +21,8 @@ function(add_module name)
 endfunction()
 add_module(onemodel_wasm)
 # For a page that may share memory. Its workers are loaded while the page goes on; loops do without those that are not
-# there yet (src/base/om_thread_pool.c). -O2: emscripten 3.1.69 leaves the imports of a program with threads out at -O3.
-add_module(onemodel_wasm_threads -O2 -pthread -sPTHREAD_POOL_DELAY_LOAD -Wno-pthreads-mem-growth
+# there yet (src/base/om_thread_pool.c).
+add_module(onemodel_wasm_threads -pthread -sPTHREAD_POOL_DELAY_LOAD -Wno-pthreads-mem-growth
   "-sPTHREAD_POOL_SIZE=Math.min(globalThis.navigator?.hardwareConcurrency??1,16)-1")
 # Its workers load the same file, whatever a bundler has called it by then.
 set(threads ${package}/onemodel_wasm_threads.mjs)
