@@ -133,6 +133,12 @@ static const om_op_case conv_cases[] = {
     {.name = "windows_of_padding_alone", /* the last columns read no input */
      .inputs = {"f32 6x6x4x1x1", "f32 4x6x3x1x1 const", "f32 4 const"},
      .attrs = "dilations=1,2,2 pads=0,0,1,2,1,2 strides=1,2,2"},
+    {.name = "one_column_of_results",
+     .inputs = {"f32 1x1x4x3", "f32 1x1x1x3 const"},
+     .attrs = "pads=0,0,0,1 strides=1,2"},
+    {.name = "one_column_of_a_volume",
+     .inputs = {"f32 2x1x3x6x2", "f32 1x1x1x2x3 const", "f32 1 const"},
+     .attrs = "pads=0,0,1,0,1,1 strides=2,1,2"},
     {.name = "pads_longer_than_the_kernel",
      .inputs = {"f32 1x3x5x4", "f32 2x3x2x1 const"},
      .attrs = "pads=3,2,0,1"},

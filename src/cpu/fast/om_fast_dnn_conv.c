@@ -111,6 +111,11 @@ static void describe_window(const om_fast_conv *c, window *out) {
     /* What the extents say, whatever rounding did. */
     out->ends[i] = c->stride[axis] * (from - 1) + reach - to - c->pad_begin[axis];
   }
+  /* A result one element wide has no stride there. oneDNN 3.7.2 takes it all the same for that of
+   * the rows, and gives wrong results, where there is one channel and the two differ. */
+  const int last = at.count - 1;
+  if (!c->is_transposed && c->out[at.first + last] == 1)
+    out->strides[last] = out->strides[last - 1];
 }
 
 /* Every window touches the input. oneDNN 3.7.2 takes some others and reads outside of memory then:
