@@ -109,7 +109,7 @@ static om_matrix_cut choose_cut(const om_matmul *m, bool is_half) {
         cut.chunk_depth = om_size_align(pieces(m->depth, chunks), tile->terms);
         if (cut.chunk_depth < LEAST_DEPTH) break;
         if (pieces(m->depth, cut.chunk_depth) != chunks) continue;
-        cut.cost_ns = SECOND_PASS_NS + chunks * result_bytes / 2048; /* 2 TB/s */
+        cut.cost_ns = SECOND_PASS_NS + chunks * result_bytes / 1024; /* 1 TB/s */
       }
       cut.tile_count = pieces(m->rows, tile->rows) * pieces(m->cols, tile->cols);
       cut.cost_ns += cut_cost(&cut);

@@ -1,7 +1,6 @@
 /* float16 on a device that cannot store 16 bits: there it is float32.
  *
- *     host: float16  --upload-->  device: float32, by float32's kernels  --readback-->  host:
- * float16
+ *     host: float16  --upload-->  device: float32  --readback-->  host: float16
  *
  * A plan then looks at a copy of the core's view in which every float16 is a float32, constants
  * included, so that binders, memory and fusion need not know. What differs is here: constants are
