@@ -6,7 +6,7 @@
 #include "gpu/om_gpu_split.h"
 #include "unit/gpu_rig.h"
 
-enum { MOST_ELEMS = 1024 * 1024 };
+enum { MOST_ELEMS = 768 * 2304 };
 static gpu_rig the_rig; /* large for a stack */
 static gpu_rig *const rig = &the_rig;
 static float weights[MOST_ELEMS];
@@ -118,6 +118,7 @@ static void test_products_by_size(void **state) {
   expect_kernels(OM_MODE_FAST, (int64_t[]){1024, 768}, 768, 2, "matmul_matrix_96x128");
   expect_kernels(OM_MODE_FAST, (int64_t[]){6000, 768}, 1024, 1, "matmul_matrix_128x128");
   expect_kernels(OM_MODE_FAST, (int64_t[]){128, 384}, 1536, 1, "matmul_matrix_32x64");
+  expect_kernels(OM_MODE_FAST, (int64_t[]){128, 768}, 2304, 1, "matmul_matrix_64x64");
 }
 
 static void test_others_stay_portable(void **state) {
@@ -125,7 +126,8 @@ static void test_others_stay_portable(void **state) {
   expect_kernels(OM_MODE_EXACT, (int64_t[]){1024, 384}, 768, 1, "matmul_tile");
   expect_kernels(OM_MODE_FAST, (int64_t[]){16, 120}, 64, 1, "matmul_tile");
   expect_kernels(OM_MODE_FAST, (int64_t[]){1024, 770}, 768, 1, "matmul_tile"); /* no quads */
-  expect_kernels(OM_MODE_FAST, (int64_t[]){4, 768}, 768, 1, "matmul_rows");
+  expect_kernels(OM_MODE_FAST, (int64_t[]){4, 768}, 768, 1, "matmul_few_8");
+  expect_kernels(OM_MODE_EXACT, (int64_t[]){4, 768}, 768, 1, "matmul_rows");
 }
 
 /* A run, so that the recording is checked too. */
