@@ -36,5 +36,6 @@ foreach(script ${test_scripts})
   get_filename_component(folder ${script} DIRECTORY)
   get_filename_component(label ${folder} NAME)
   add_test(NAME ${label}/run COMMAND ${script} ${CMAKE_BINARY_DIR})
-  set_tests_properties(${label}/run PROPERTIES LABELS ${label} SKIP_RETURN_CODE 77)
+  # A browser's software adapter takes minutes, more beside other work.
+  set_tests_properties(${label}/run PROPERTIES LABELS ${label} SKIP_RETURN_CODE 77 TIMEOUT 2400)
 endforeach()
