@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random small models, exact and fast mode against ONNX Runtime, for as long as wanted.
 
-    compare_random.py LIBRARY SECONDS [FIRST_SEED]
+    compare_random.py LIBRARY SECONDS [FIRST_SEED [LAST_SEED]]
 
 LIBRARY is build/release/libonemodel.so. A model is made of up to ten nodes on values of known shapes, so that it is
 valid; ONNX Runtime runs it without rewrites. Shapes, types and integers must be equal, floats within 1e-5 (scaled
@@ -436,9 +436,10 @@ def main():
         return 2
     library, end = Library(sys.argv[1]), time.monotonic() + float(sys.argv[2])
     seed = int(sys.argv[3]) if len(sys.argv) > 3 else 1
+    last = int(sys.argv[4]) if len(sys.argv) > 4 else sys.maxsize
     compared = failed = 0
     onnxruntime.set_default_logger_severity(4)
-    while time.monotonic() < end:
+    while seed <= last and time.monotonic() < end:
         found, model = try_seed(library, seed)
         compared += found is not None
         if found:
