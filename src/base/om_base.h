@@ -30,12 +30,15 @@ typedef struct om_memory_use {
   uint64_t limit_bytes; /* of live_bytes; 0: none. Set before anything is counted. */
 } om_memory_use;
 
+typedef struct om_thread_pool om_thread_pool; /* base/om_thread_pool.h */
+
 typedef struct om_ctx {
   om_allocator allocator;
   om_memory_use *use; /* borrowed; NULL: not counted */
   om_error *error;    /* borrowed; never NULL inside the library */
   om_log log;
   uint32_t thread_count;   /* at least 1 */
+  om_thread_pool *workers; /* borrowed; NULL: loops run on the caller's thread */
   const om_cancel *cancel; /* borrowed; NULL: the work cannot be cancelled. Who keeps what kernels
                               compute (plans, folding) sets it to NULL meanwhile */
 } om_ctx;

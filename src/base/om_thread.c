@@ -8,9 +8,6 @@
 
 #include "base/om_thread_pool.h"
 
-#if defined(_OPENMP)
-#  include <omp.h>
-#endif
 #if defined(__SSE2__)
 #  include <emmintrin.h>
 #endif
@@ -70,25 +67,13 @@ static void run_piece(const loop *l, size_t piece) {
   l->fn(l->arg, begin, end);
 }
 
-#if defined(__EMSCRIPTEN__)
 static void run_pool_piece(const void *arg, size_t piece) {
-  run_piece(arg, piece);
+  const loop *l = arg;
+  const uint64_t own = float_control_get();
+  float_control_set(l->float_control);
+  run_piece(l, piece);
+  float_control_set(own);
 }
-#endif
-
-#if defined(_OPENMP)
-static void run_parallel(const loop *l, uint32_t thread_count) {
-  long long piece_count = (long long)l->piece_count;
-#  pragma omp parallel num_threads((int)thread_count)
-  {
-    uint64_t own = float_control_get();
-    float_control_set(l->float_control);
-#  pragma omp for schedule(dynamic)
-    for (long long i = 0; i < piece_count; ++i) run_piece(l, (size_t)i);
-    float_control_set(own);
-  }
-}
-#endif
 
 void om_parallel_for(om_ctx *ctx, size_t count, size_t grain, om_range_fn fn, void *arg) {
   if (count == 0) return;
@@ -99,17 +84,7 @@ void om_parallel_for(om_ctx *ctx, size_t count, size_t grain, om_range_fn fn, vo
             .piece_count = (count - 1) / grain + 1,
             .float_control = float_control_get(),
             .ctx = ctx};
-#if defined(_OPENMP)
-  size_t threads = ctx->thread_count < l.piece_count ? ctx->thread_count : l.piece_count;
-  if (threads > 1) {
-    run_parallel(&l, (uint32_t)threads);
-    return;
-  }
-#elif defined(__EMSCRIPTEN__)
-  om_thread_pool_run(ctx->thread_count, l.piece_count, run_pool_piece, &l);
-  return;
-#endif
-  for (size_t i = 0; i < l.piece_count; ++i) run_piece(&l, i);
+  om_thread_pool_run(ctx->workers, ctx->thread_count, l.piece_count, run_pool_piece, &l);
 }
 
 uint32_t om_core_count(void) {

@@ -1,9 +1,8 @@
 /* Threads: a parallel loop for CPU kernels, and a lock.
  *
- * The loop is OpenMP's where the build has it, a page's workers' in a browser (om_thread_pool.h),
- * else serial. The range is cut into pieces whose bounds depend on `count` and `grain` alone, never
- * on the number of threads, so that a kernel that keeps its sums inside a piece gives the same bits
- * on any number of threads.
+ * The loop's threads are the context's workers (om_thread_pool.h). The range is cut into pieces
+ * whose bounds depend on `count` and `grain` alone, never on the number of threads, so that a
+ * kernel that keeps its sums inside a piece gives the same bits on any number of threads.
  */
 #ifndef OM_THREAD_H
 #define OM_THREAD_H

@@ -1,6 +1,7 @@
 /* The public session functions: life, lock, plans. What they do stands in the files beside. */
 #include "session/om_session.h"
 
+#include "base/om_thread_pool.h"
 #include "onnx/om_model.h"
 
 om_ctx om_session_enter(om_session *session, om_error *error) {
@@ -9,7 +10,8 @@ om_ctx om_session_enter(om_session *session, om_error *error) {
                 .use = &session->use,
                 .error = error ? error : &session->spare_error,
                 .log = session->log,
-                .thread_count = session->thread_count};
+                .thread_count = session->thread_count,
+                .workers = session->workers};
   om_error_clear(ctx.error);
   return ctx;
 }
@@ -71,6 +73,7 @@ static void destroy(om_ctx *ctx, om_session *session) {
   om_delete(ctx, session->strings);
   om_delete(ctx, session->is_bound);
   om_mutex_destroy(ctx, session->mutex);
+  om_thread_pool_destroy(ctx, session->workers);
   ctx->use = NULL; /* it goes with the session, whose own memory was not counted */
   om_delete(ctx, session);
 }
@@ -93,6 +96,8 @@ static om_status fill(om_ctx *ctx,
   om_status st = OM_OK;
   om_plan *plan = NULL;
   OM_GO(om_mutex_create(ctx, &session->mutex));
+  OM_GO(om_thread_pool_create(ctx, ctx->thread_count, &session->workers));
+  ctx->workers = session->workers;
   if (options->mode == OM_MODE_FAST) OM_GO(om_fast_create(ctx, &session->fast));
   OM_GO(om_session_prepare_graph(ctx, session, graph, options));
   OM_GO(om_session_open_provider(ctx, session, options));
@@ -163,7 +168,8 @@ void om_session_destroy(om_session *session) {
                 .use = &session->use,
                 .error = &session->spare_error,
                 .log = session->log,
-                .thread_count = session->thread_count};
+                .thread_count = session->thread_count,
+                .workers = session->workers};
   om_error_clear(ctx.error);
   destroy(&ctx, session);
 }

@@ -37,8 +37,9 @@ struct om_session { /* shared: every entry takes the lock */
   om_log log;
   om_memory_use use;
   uint32_t thread_count;
-  om_mutex *mutex;      /* owned */
-  om_error spare_error; /* filled where the caller gave none */
+  om_thread_pool *workers; /* owned */
+  om_mutex *mutex;         /* owned */
+  om_error spare_error;    /* filled where the caller gave none */
 
   om_mode mode;
   om_fast *fast; /* owned; NULL: exact mode */

@@ -3,10 +3,6 @@
 
 #include <dlfcn.h>
 
-#if defined(_OPENMP)
-#  include <omp.h>
-#endif
-
 om_status om_dnn_status(om_ctx *ctx, dnnl_status_t status, const char *what) {
   switch (status) {
     case dnnl_success:
@@ -20,23 +16,16 @@ om_status om_dnn_status(om_ctx *ctx, dnnl_status_t status, const char *what) {
   }
 }
 
-int om_dnn_threads_begin(const om_ctx *ctx) {
-#if defined(_OPENMP)
-  const int before = omp_get_max_threads();
-  omp_set_num_threads((int)ctx->thread_count);
+int om_dnn_threads_begin(const om_ctx *ctx, const om_fast *fast) {
+  const om_dnn_library *lib = &fast->lib;
+  if (!lib->get_max_threads || !lib->set_num_threads) return 0;
+  const int before = lib->get_max_threads();
+  lib->set_num_threads((int)ctx->thread_count);
   return before;
-#else
-  (void)ctx;
-  return 0;
-#endif
 }
 
-void om_dnn_threads_end(int before) {
-#if defined(_OPENMP)
-  omp_set_num_threads(before);
-#else
-  (void)before;
-#endif
+void om_dnn_threads_end(const om_fast *fast, int before) {
+  if (before > 0) fast->lib.set_num_threads(before);
 }
 
 /* ---- Packed weights ---- */
@@ -156,6 +145,11 @@ static bool open_library(om_dnn_library *out_lib) {
   }
   OM_DNN_FUNCTIONS(X)
 #undef X
+  /* OpenMP's, where oneDNN is built with it. */
+  void *found = dlsym(handle, "omp_get_max_threads");
+  memcpy(&out_lib->get_max_threads, &found, sizeof found);
+  found = dlsym(handle, "omp_set_num_threads");
+  memcpy(&out_lib->set_num_threads, &found, sizeof found);
   (void)dlclose(handle); /* it stays all the same */
   return has_all;
 }
@@ -478,8 +472,8 @@ static om_status run(om_ctx *ctx, om_fast_kernel *kernel, const om_fast_operands
 }
 
 om_status om_fast_run(om_ctx *ctx, om_fast_kernel *kernel, const om_fast_operands *operands) {
-  const int before = om_dnn_threads_begin(ctx);
+  const int before = om_dnn_threads_begin(ctx, kernel->fast);
   om_status st = run(ctx, kernel, operands);
-  om_dnn_threads_end(before);
+  om_dnn_threads_end(kernel->fast, before);
   return st;
 }

@@ -45,6 +45,8 @@ typedef struct om_dnn_library {
 #define X(name) __typeof__(dnnl_##name) *name;
   OM_DNN_FUNCTIONS(X)
 #undef X
+  int (*get_max_threads)(void); /* NULL: oneDNN does without OpenMP */
+  void (*set_num_threads)(int count);
 } om_dnn_library;
 
 typedef struct om_dnn_pack { /* constant weights in a kernel's order */
@@ -140,7 +142,7 @@ void om_dnn_parts_deinit(om_dnn_parts *parts);
 
 /* oneDNN works on as many threads as OpenMP would take on this thread. Returns what to give back.
  */
-int om_dnn_threads_begin(const om_ctx *ctx);
-void om_dnn_threads_end(int before);
+int om_dnn_threads_begin(const om_ctx *ctx, const om_fast *fast);
+void om_dnn_threads_end(const om_fast *fast, int before);
 
 #endif

@@ -201,9 +201,9 @@ om_status om_fast_conv_create(om_ctx *ctx,
   bool is_there = false;
   dnnl_memory_desc_t given = NULL;
   om_fast_kernel *kernel = NULL;
-  const int before = om_dnn_threads_begin(ctx);
   *out_kernel = NULL;
-  OM_GO(om_dnn_open(ctx, fast, &is_there));
+  OM_TRY(om_dnn_open(ctx, fast, &is_there));
+  const int before = om_dnn_threads_begin(ctx, fast);
   if (!is_there || !windows_touch(conv)) goto done;
   OM_GO(describe(ctx, conv, &parts, &given));
   dnnl_status_t status = create_desc(fast, conv, &parts);
@@ -218,6 +218,6 @@ done:
   om_fast_kernel_destroy(ctx, kernel);
   if (given) lib->memory_desc_destroy(given);
   om_dnn_parts_deinit(&parts);
-  om_dnn_threads_end(before);
+  om_dnn_threads_end(fast, before);
   return st;
 }

@@ -40,9 +40,9 @@ om_status om_fast_product_create(om_ctx *ctx,
   om_dnn_parts parts = {.lib = lib};
   bool is_there = false;
   dnnl_memory_desc_t given = NULL;
-  const int before = om_dnn_threads_begin(ctx);
   *out_kernel = NULL;
-  OM_GO(om_dnn_open(ctx, fast, &is_there));
+  OM_TRY(om_dnn_open(ctx, fast, &is_there));
+  const int before = om_dnn_threads_begin(ctx, fast);
   if (!is_there) goto done;
   OM_GO(describe(ctx, product, &parts, &given));
   dnnl_status_t status = lib->matmul_primitive_desc_create(
@@ -53,6 +53,6 @@ om_status om_fast_product_create(om_ctx *ctx,
 done:
   if (given) lib->memory_desc_destroy(given);
   om_dnn_parts_deinit(&parts);
-  om_dnn_threads_end(before);
+  om_dnn_threads_end(fast, before);
   return st;
 }
