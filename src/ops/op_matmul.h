@@ -22,7 +22,7 @@ om_status om_matmul_shape(om_ctx *ctx,
  * a has is folded into its rows. */
 void om_matmul_describe(const om_tensor *a, const om_tensor *b, om_matmul *out);
 
-/* The same for a Gemm, b taken as [depth, cols] whatever its attribute says. */
+/* The same for a Gemm. */
 void om_gemm_describe(const om_gemm_params *p,
                       const om_tensor *a,
                       const om_tensor *b,

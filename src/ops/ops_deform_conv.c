@@ -101,23 +101,38 @@ static void describe(const om_op_call *call, om_deform *d) {
 }
 
 typedef struct om_deform_scratch { /* in elements */
-  size_t columns, sums, elems, elem_bytes;
+  size_t columns, sums, own, elem_bytes;
+  size_t bytes;
 } om_deform_scratch;
+
+static om_matmul product_of(const om_deform *d) {
+  return (om_matmul){
+      .rows = (size_t)(d->shape.out_channels / d->shape.group),
+      .cols = d->places,
+      .depth = d->channels * d->taps,
+      .a_row_stride = d->channels * d->taps,
+      .a_depth_stride = 1,
+      .b_depth_stride = d->places,
+      .b_col_stride = 1,
+      .batch = {.rank = 1, .extents = {1}, .source_strides = {1}, .target_strides = {1}},
+  };
+}
 
 static om_deform_scratch scratch_of(const om_op_call *call, const om_deform *d) {
   const size_t outputs = (size_t)(d->shape.out_channels / d->shape.group);
   om_deform_scratch s = {.elem_bytes = d->real.is_wide ? sizeof(double) : sizeof(float)};
   s.columns = om_size_align(om_tensor_elems(call->inputs[W]), 16);
   s.sums = s.columns + om_size_align(d->channels * d->taps * d->places, 16);
-  s.elems = s.sums + outputs * d->places;
+  s.own = om_size_align(s.sums + outputs * d->places, 16);
+  const om_matmul m = product_of(d);
+  s.bytes = s.own * s.elem_bytes + om_matmul_scratch_bytes(&m, s.elem_bytes);
   return s;
 }
 
 static size_t scratch_bytes(const om_op_call *call) {
   om_deform d;
   describe(call, &d);
-  const om_deform_scratch s = scratch_of(call, &d);
-  return s.elems * s.elem_bytes;
+  return scratch_of(call, &d).bytes;
 }
 
 /* The image at `at`: corners in increasing order, the last axis fastest; 0 outside. */
@@ -185,19 +200,12 @@ static void gather(const om_deform *d, size_t image, size_t group, const om_tens
 
 /* Not inlined, as store: its caller's frame already holds the shape. */
 __attribute__((noinline)) static void multiply(
-    om_ctx *ctx, const om_deform *d, size_t outputs, const void *a, const void *b, void *y) {
-  const om_matmul m = {
-      .rows = outputs,
-      .cols = d->places,
-      .depth = d->channels * d->taps,
-      .a_row_stride = d->channels * d->taps,
-      .a_depth_stride = 1,
-      .batch = {.rank = 1, .extents = {1}, .source_strides = {1}, .target_strides = {1}},
-  };
+    om_ctx *ctx, const om_deform *d, const void *a, const void *b, void *y, void *own) {
+  const om_matmul m = product_of(d);
   if (d->real.is_wide) {
-    om_matmul_f64(ctx, &m, a, b, y);
+    om_matmul_f64(ctx, &m, a, b, y, own);
   } else {
-    om_matmul_f32(ctx, &m, a, b, y);
+    om_matmul_f32(ctx, &m, a, b, y, own);
   }
 }
 
@@ -231,10 +239,10 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
     gather(&d, i / groups, group, &columns);
     multiply(ctx,
              &d,
-             outputs,
              scratch + group * outputs * d.channels * d.taps * s.elem_bytes,
              columns.data,
-             sums.data);
+             sums.data,
+             scratch + s.own * s.elem_bytes);
     store(call, &d, &sums, i * outputs, outputs);
   }
   return OM_OK;

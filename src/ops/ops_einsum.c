@@ -117,7 +117,7 @@ __attribute__((noinline)) static const void *gather(om_ctx *ctx,
 }
 
 __attribute__((noinline)) static void multiply(om_ctx *ctx,
-                                               const om_einsum_job *job,
+                                               om_einsum_job *job,
                                                const size_t sizes[4], /* batch, M, N, K */
                                                const void *a,
                                                const void *b,
@@ -128,25 +128,29 @@ __attribute__((noinline)) static void multiply(om_ctx *ctx,
       .depth = sizes[3],
       .a_row_stride = sizes[3],
       .a_depth_stride = 1,
+      .b_depth_stride = sizes[2],
+      .b_col_stride = 1,
       .batch = {.rank = 1,
                 .extents = {(int64_t)sizes[0]},
                 .source_strides = {(int64_t)(sizes[1] * sizes[3])},
                 .target_strides = {(int64_t)(sizes[3] * sizes[2])}},
   };
-  if (sizes[0] * sizes[1] * sizes[2] == 0) return;
+  if (job->is_too_large || sizes[0] * sizes[1] * sizes[2] == 0) return;
+  void *own = take(job, om_matmul_scratch_bytes(&m, job->elem_bytes) / job->elem_bytes);
+  if (!job->scratch) return; /* its size is known now */
   switch (job->dtype) {
     case OM_DTYPE_F32:
-      om_matmul_f32(ctx, &m, a, b, y);
+      om_matmul_f32(ctx, &m, a, b, y, own);
       break;
     case OM_DTYPE_F64:
-      om_matmul_f64(ctx, &m, a, b, y);
+      om_matmul_f64(ctx, &m, a, b, y, own);
       break;
     case OM_DTYPE_I64:
     case OM_DTYPE_U64:
-      om_matmul_u64(ctx, &m, a, b, y);
+      om_matmul_u64(ctx, &m, a, b, y, own);
       break;
     default:
-      om_matmul_u32(ctx, &m, a, b, y);
+      om_matmul_u32(ctx, &m, a, b, y, own);
   }
 }
 
@@ -182,7 +186,7 @@ __attribute__((noinline)) static om_einsum_operand join(om_ctx *ctx,
   append(&joined, cols);
   make_dense(job, &joined);
   void *y = take(job, elems_of(job, batch | rows | cols));
-  if (job->scratch) multiply(ctx, job, sizes, a_data, b_data, y);
+  multiply(ctx, job, sizes, a_data, b_data, y);
   joined.data = y;
   return joined;
 }

@@ -1,9 +1,8 @@
 /* Matrix products: MatMul, Gemm.
  *
- * float16 and bfloat16 operands are widened into scratch, and the result is rounded once. A
- * transposed B is copied into scratch, so that the kernel always walks along rows of B.
+ * float16 and bfloat16 operands are widened into scratch, and the result is rounded once.
  *
- *     scratch: [a wide] [b wide] [b turned] [y wide], each only where it is needed
+ *     scratch: [a wide] [b wide] [y wide] [the product's own], each only where it is needed
  */
 #include <inttypes.h>
 
@@ -54,22 +53,20 @@ static size_t take(size_t *total, size_t elems, size_t elem_bytes) {
 }
 
 typedef struct om_product_scratch {
-  size_t a, b, turned, y; /* offsets */
+  size_t a, b, y, own; /* offsets */
   size_t bytes;
 } om_product_scratch;
 
-static om_product_scratch product_scratch(const om_op_call *call, bool turns_b) {
+static om_product_scratch product_scratch(const om_op_call *call, const om_matmul *m) {
   const om_tensor *a = call->inputs[0];
   const om_tensor *b = call->inputs[1];
   const bool widens = is_half(a->dtype);
   om_product_scratch s = {.bytes = 0};
   if (widens) s.a = take(&s.bytes, om_tensor_elems(a), sizeof(float));
   if (widens) s.b = take(&s.bytes, om_tensor_elems(b), sizeof(float));
-  if (turns_b) {
-    s.turned =
-        take(&s.bytes, om_tensor_elems(b), widens ? sizeof(float) : om_rule_elem_bytes(a->dtype));
-  }
   if (widens) s.y = take(&s.bytes, om_tensor_elems(call->outputs[0]), sizeof(float));
+  s.own = s.bytes;
+  s.bytes += om_matmul_scratch_bytes(m, widens ? sizeof(float) : om_rule_elem_bytes(a->dtype));
   return s;
 }
 
@@ -77,14 +74,14 @@ static om_product_scratch product_scratch(const om_op_call *call, bool turns_b) 
 
 /* Computes the product of inputs 0 and 1. Returns its elements: float for half types (in
  * scratch), else the output's data. */
-static void *product_run(om_ctx *ctx, const om_op_call *call, const om_matmul *m, bool turns_b) {
+static void *product_run(om_ctx *ctx, const om_op_call *call, const om_matmul *m) {
   const om_tensor *a = call->inputs[0];
-  const om_product_scratch at = product_scratch(call, turns_b);
+  const om_product_scratch at = product_scratch(call, m);
   uint8_t *scratch = call->scratch;
   const void *a_data = a->data;
   const void *b_data = call->inputs[1]->data;
   void *y_data = call->outputs[0]->data;
-  size_t elem_bytes = om_rule_elem_bytes(a->dtype);
+  void *own = scratch + at.own;
   if (is_half(a->dtype)) {
     om_half_job a_job = {a->dtype, a_data, scratch + at.a};
     om_half_job b_job = {a->dtype, b_data, scratch + at.b};
@@ -93,26 +90,15 @@ static void *product_run(om_ctx *ctx, const om_op_call *call, const om_matmul *m
     a_data = scratch + at.a;
     b_data = scratch + at.b;
     y_data = scratch + at.y;
-    elem_bytes = sizeof(float);
-  }
-  if (turns_b) {
-    const om_strided turn = {
-        .rank = 2,
-        .extents = {(int64_t)m->depth, (int64_t)m->cols},
-        .source_strides = {1, (int64_t)m->depth},
-        .target_strides = {(int64_t)m->cols, 1},
-    };
-    om_strided_copy(ctx, &turn, elem_bytes, b_data, scratch + at.turned);
-    b_data = scratch + at.turned;
   }
   if (a->dtype == OM_DTYPE_F64) {
-    om_matmul_f64(ctx, m, a_data, b_data, y_data);
+    om_matmul_f64(ctx, m, a_data, b_data, y_data, own);
   } else if (a->dtype == OM_DTYPE_I32 || a->dtype == OM_DTYPE_U32) {
-    om_matmul_u32(ctx, m, a_data, b_data, y_data);
+    om_matmul_u32(ctx, m, a_data, b_data, y_data, own);
   } else if (a->dtype == OM_DTYPE_I64 || a->dtype == OM_DTYPE_U64) {
-    om_matmul_u64(ctx, m, a_data, b_data, y_data);
+    om_matmul_u64(ctx, m, a_data, b_data, y_data, own);
   } else {
-    om_matmul_f32(ctx, m, a_data, b_data, y_data);
+    om_matmul_f32(ctx, m, a_data, b_data, y_data, own);
   }
   return y_data;
 }
@@ -192,6 +178,8 @@ void om_matmul_describe(const om_tensor *a, const om_tensor *b, om_matmul *out) 
       .depth = (size_t)a->dims[a->rank - 1],
       .a_row_stride = (size_t)a->dims[a->rank - 1],
       .a_depth_stride = 1,
+      .b_depth_stride = b->rank > 1 ? (size_t)b->dims[b->rank - 1] : 1,
+      .b_col_stride = 1,
       .batch = {.rank = rank},
   };
   batch_strides(a, rank, out->batch.source_strides);
@@ -214,14 +202,16 @@ void om_matmul_describe(const om_tensor *a, const om_tensor *b, om_matmul *out) 
 }
 
 static size_t matmul_scratch(const om_op_call *call) {
-  return product_scratch(call, false).bytes;
+  om_matmul m;
+  om_matmul_describe(call->inputs[0], call->inputs[1], &m);
+  return product_scratch(call, &m).bytes;
 }
 
 static om_status matmul_run(om_ctx *ctx, const om_op_call *call) {
   om_matmul m;
   if (om_tensor_elems(call->outputs[0]) == 0) return OM_OK;
   om_matmul_describe(call->inputs[0], call->inputs[1], &m);
-  product_round(ctx, call->outputs[0], product_run(ctx, call, &m, false));
+  product_round(ctx, call->outputs[0], product_run(ctx, call, &m));
   return OM_OK;
 }
 
@@ -250,6 +240,8 @@ void om_gemm_describe(const om_gemm_params *p,
       .depth = (size_t)a->dims[p->is_a_transposed ? 0 : 1],
       .a_row_stride = p->is_a_transposed ? 1 : (size_t)a->dims[1],
       .a_depth_stride = p->is_a_transposed ? (size_t)a->dims[1] : 1,
+      .b_depth_stride = p->is_b_transposed ? 1 : (size_t)b->dims[1],
+      .b_col_stride = p->is_b_transposed ? (size_t)b->dims[1] : 1,
       .batch = {.rank = 1, .extents = {1}, .source_strides = {1}, .target_strides = {1}},
   };
 }
@@ -296,8 +288,9 @@ static om_status gemm_infer(om_ctx *ctx, const om_op_call *call) {
 }
 
 static size_t gemm_scratch(const om_op_call *call) {
-  const om_gemm_params *p = call->params;
-  return product_scratch(call, p->is_b_transposed).bytes;
+  om_matmul m;
+  om_gemm_describe(call->params, call->inputs[0], call->inputs[1], &m);
+  return product_scratch(call, &m).bytes;
 }
 
 typedef struct om_gemm_job {
@@ -352,7 +345,7 @@ static om_status gemm_run(om_ctx *ctx, const om_op_call *call) {
       .alpha = p->alpha,
       .beta = p->beta,
       .dtype = call->inputs[0]->dtype,
-      .y = product_run(ctx, call, &m, p->is_b_transposed),
+      .y = product_run(ctx, call, &m),
   };
   if (c && c->rank > 0 && c->dims[c->rank - 1] != 1) job.c_col_stride = 1;
   if (c && c->rank == 2 && c->dims[0] != 1) job.c_row_stride = (size_t)c->dims[1];

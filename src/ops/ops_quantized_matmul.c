@@ -236,7 +236,7 @@ static om_status infer(om_ctx *ctx, const om_op_call *call) {
 /* ---- Running ---- */
 
 typedef struct om_qmatmul_places { /* in elements of 4 bytes */
-  size_t a, b, turned, sums, a_scale, b_scale;
+  size_t a, b, sums, a_scale, b_scale, own;
   size_t elems;
 } om_qmatmul_places;
 
@@ -246,6 +246,17 @@ static size_t take(om_qmatmul_places *places, size_t elems) {
   return at;
 }
 
+static om_matmul product_of(const om_op_call *call) {
+  const om_qmatmul_params *p = call->params;
+  om_matmul m;
+  if (p->is_gemm) {
+    om_gemm_describe(&p->gemm, call->inputs[p->a], call->inputs[p->b], &m);
+  } else {
+    om_matmul_describe(call->inputs[p->a], call->inputs[p->b], &m);
+  }
+  return m;
+}
+
 static om_qmatmul_places places_of(const om_op_call *call) {
   const om_qmatmul_params *p = call->params;
   const om_tensor *a_scale = operand(call, p->a_scale);
@@ -253,10 +264,11 @@ static om_qmatmul_places places_of(const om_op_call *call) {
   om_qmatmul_places places = {.elems = 0};
   places.a = take(&places, om_tensor_elems(call->inputs[p->a]));
   places.b = take(&places, om_tensor_elems(call->inputs[p->b]));
-  places.turned = take(&places, p->gemm.is_b_transposed ? om_tensor_elems(call->inputs[p->b]) : 0);
   places.sums = take(&places, om_tensor_elems(call->outputs[0]));
   places.a_scale = take(&places, a_scale ? om_tensor_elems(a_scale) : 1);
   places.b_scale = take(&places, b_scale ? om_tensor_elems(b_scale) : 1);
+  const om_matmul m = product_of(call);
+  places.own = take(&places, om_matmul_scratch_bytes(&m, sizeof(int32_t)) / sizeof(int32_t));
   return places;
 }
 
@@ -303,39 +315,17 @@ static void shift_b(om_ctx *ctx, const om_op_call *call, om_dtype to, void *out)
   om_quantize_shift(ctx, b, given ? &zero : NULL, to, out);
 }
 
-/* Not inlined, as multiply: their descriptions are large. */
-__attribute__((noinline)) static void turn(om_ctx *ctx,
-                                           const om_matmul *m,
-                                           const int32_t *from,
-                                           int32_t *to) {
-  const om_strided copy = {
-      .rank = 2,
-      .extents = {(int64_t)m->depth, (int64_t)m->cols},
-      .source_strides = {1, (int64_t)m->depth},
-      .target_strides = {(int64_t)m->cols, 1},
-  };
-  om_strided_copy(ctx, &copy, sizeof *to, from, to);
-}
-
+/* Not inlined: the description is large. */
 __attribute__((noinline)) static void multiply(
     om_ctx *ctx, const om_op_call *call, om_dtype to, int32_t *scratch, void *y) {
-  const om_qmatmul_params *p = call->params;
   const om_qmatmul_places at = places_of(call);
-  om_matmul m;
+  const om_matmul m = product_of(call);
+  const void *a = scratch + at.a;
   const void *b = scratch + at.b;
-  if (p->is_gemm) {
-    om_gemm_describe(&p->gemm, call->inputs[p->a], call->inputs[p->b], &m);
-  } else {
-    om_matmul_describe(call->inputs[p->a], call->inputs[p->b], &m);
-  }
-  if (p->gemm.is_b_transposed) {
-    turn(ctx, &m, b, scratch + at.turned);
-    b = scratch + at.turned;
-  }
   if (to == OM_DTYPE_F32) {
-    om_matmul_f32(ctx, &m, (const float *)(scratch + at.a), b, y);
+    om_matmul_f32(ctx, &m, a, b, y, scratch + at.own);
   } else {
-    om_matmul_u32(ctx, &m, (const uint32_t *)(scratch + at.a), b, y);
+    om_matmul_u32(ctx, &m, a, b, y, scratch + at.own);
   }
 }
 

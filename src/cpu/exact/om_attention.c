@@ -3,6 +3,7 @@
  *
  *     scratch: [q: rows x depth] [k: depth x keys] [v: keys x width] [scores: rows x keys]
  *              [result: rows x width], each as often as the batch has elements
+ *              [the products' own]
  */
 #include "cpu/exact/om_attention.h"
 
@@ -12,8 +13,7 @@
 #include "cpu/exact/om_softmax.h"
 
 typedef struct piles {
-  float *q, *k, *v, *scores, *result;
-  size_t elems; /* of all */
+  float *q, *k, *v, *scores, *result, *own;
 } piles;
 
 size_t om_attention_batch(const om_attention *a) {
@@ -22,32 +22,52 @@ size_t om_attention_batch(const om_attention *a) {
   return count;
 }
 
-static size_t take(size_t *total, size_t batch, size_t rows, size_t cols) {
-  size_t at = *total;
-  *total += om_size_align(batch * rows * cols, 16);
-  return at;
+/* `batch` products of dense matrices. */
+static om_matmul product_of(size_t batch, size_t rows, size_t depth, size_t cols) {
+  return (om_matmul){
+      .rows = rows,
+      .cols = cols,
+      .depth = depth,
+      .a_row_stride = depth,
+      .a_depth_stride = 1,
+      .b_depth_stride = cols,
+      .b_col_stride = 1,
+      .batch = {.rank = 1,
+                .extents = {(int64_t)batch},
+                .source_strides = {(int64_t)(rows * depth)},
+                .target_strides = {(int64_t)(depth * cols)}},
+  };
 }
 
-static piles place(const om_attention *a, float *base) {
+static size_t own_elems(const om_attention *a, bool is_scores) {
+  const om_matmul m = is_scores ? product_of(om_attention_batch(a), a->rows, a->depth, a->keys)
+                                : product_of(om_attention_batch(a), a->rows, a->keys, a->width);
+  return om_matmul_scratch_bytes(&m, sizeof(float)) / sizeof(float);
+}
+
+/* Returns the elements of all; base may be NULL. */
+static size_t place(const om_attention *a, float *base, piles *out) {
   const size_t batch = om_attention_batch(a);
-  piles p = {.elems = 0};
-  p.q = base + take(&p.elems, batch, a->rows, a->depth);
-  p.k = base + take(&p.elems, batch, a->depth, a->keys);
-  p.v = base + take(&p.elems, batch, a->keys, a->width);
-  p.scores = base + take(&p.elems, batch, a->rows, a->keys);
-  p.result = base + take(&p.elems, batch, a->rows, a->width);
-  return p;
+  const size_t scores = own_elems(a, true);
+  const size_t result = own_elems(a, false);
+  float **const targets[] = {&out->q, &out->k, &out->v, &out->scores, &out->result, &out->own};
+  const size_t elems[] = {batch * a->rows * a->depth,
+                          batch * a->depth * a->keys,
+                          batch * a->keys * a->width,
+                          batch * a->rows * a->keys,
+                          batch * a->rows * a->width,
+                          scores > result ? scores : result};
+  size_t total = 0;
+  for (size_t i = 0; i < OM_COUNT_OF(elems); ++i) {
+    *targets[i] = base ? base + total : NULL;
+    total += om_size_align(elems[i], 16);
+  }
+  return total;
 }
 
 size_t om_attention_scratch(const om_attention *a) {
-  const size_t batch = om_attention_batch(a);
-  size_t elems = 0;
-  take(&elems, batch, a->rows, a->depth);
-  take(&elems, batch, a->depth, a->keys);
-  take(&elems, batch, a->keys, a->width);
-  take(&elems, batch, a->rows, a->keys);
-  take(&elems, batch, a->rows, a->width);
-  return elems * sizeof(float);
+  piles p;
+  return place(a, NULL, &p) * sizeof(float);
 }
 
 /* The operand as a dense pile, or (to_side) a dense pile into the operand. */
@@ -162,19 +182,10 @@ __attribute__((noinline)) static void multiply(om_ctx *ctx,
                                                const size_t extents[3], /* rows, depth, cols */
                                                const float *a,
                                                const float *b,
-                                               float *y) {
-  const om_matmul product = {
-      .rows = extents[0],
-      .cols = extents[2],
-      .depth = extents[1],
-      .a_row_stride = extents[1],
-      .a_depth_stride = 1,
-      .batch = {.rank = 1,
-                .extents = {(int64_t)batch},
-                .source_strides = {(int64_t)(extents[0] * extents[1])},
-                .target_strides = {(int64_t)(extents[1] * extents[2])}},
-  };
-  om_matmul_f32(ctx, &product, a, b, y);
+                                               float *y,
+                                               void *own) {
+  const om_matmul product = product_of(batch, extents[0], extents[1], extents[2]);
+  om_matmul_f32(ctx, &product, a, b, y, own);
 }
 
 void om_attention_run_f32(om_ctx *ctx,
@@ -186,18 +197,19 @@ void om_attention_run_f32(om_ctx *ctx,
                           float *y,
                           void *scratch) {
   const size_t batch = om_attention_batch(a);
-  const piles p = place(a, scratch);
+  piles p;
   const size_t scores[3] = {a->rows, a->depth, a->keys};
   const size_t result[3] = {a->rows, a->keys, a->width};
   if (batch * a->rows * a->width == 0) return;
+  (void)place(a, scratch, &p);
   copy_side(ctx, a, &a->q, a->rows, a->depth, false, q, p.q);
   copy_side(ctx, a, &a->k, a->depth, a->keys, false, k, p.k);
   copy_side(ctx, a, &a->v, a->keys, a->width, false, v, p.v);
   change_rows(ctx, a, &a->q_scale, NULL, batch * a->rows, a->depth, p.q);
   change_rows(ctx, a, &a->k_scale, NULL, batch * a->depth, a->keys, p.k);
-  if (a->keys > 0) multiply(ctx, batch, scores, p.q, p.k, p.scores);
+  if (a->keys > 0) multiply(ctx, batch, scores, p.q, p.k, p.scores, p.own);
   change_rows(ctx, a, &a->scale, a->has_mask ? mask : NULL, batch * a->rows, a->keys, p.scores);
   make_probabilities(ctx, a, batch * a->rows, p.scores);
-  multiply(ctx, batch, result, p.scores, p.v, p.result);
+  multiply(ctx, batch, result, p.scores, p.v, p.result, p.own);
   copy_side(ctx, a, &a->y, a->rows, a->width, true, p.result, y);
 }

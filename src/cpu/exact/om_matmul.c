@@ -1,148 +1,180 @@
-/* A product is cut into parts of 32 rows by 64 columns, which threads take in any order: each
- * result is summed inside one part. Parts are cut into tiles (om_matmul_tile.h).
+/* A product is cut into parts of 128 rows by 32 columns, which threads take in any order: each
+ * result is summed inside one part. A part goes strip by strip, 16 columns that are the lanes of
+ * om_product_group.h, and group by group. What many rows read of b is copied into a panel first,
+ * since rows of b are far apart and would meet in few sets of the cache:
+ *
+ *     slot   panel: 128 terms x 16 lanes     totals: 128 rows x 16 lanes, of a strip that is cut
  */
 #include "cpu/exact/om_matmul.h"
 
 #include "base/om_thread.h"
-#include "cpu/exact/om_clones.h"
 
-/* Without optimisation the tiles' vectors do not live in registers: a debug build would crawl, and
- * its frames would be above the limit. */
-#if defined(__GNUC__) && !defined(__clang__)
-#  pragma GCC optimize("O2")
-#endif
+enum {
+  LANES = OM_GROUP_LANES,
+  PART_ROWS = 128,
+  PART_COLS = 2 * LANES,
+  FEW_ROWS = 16,  /* up to here a panel costs as much as it saves */
+  MAX_SLOTS = 64, /* pieces of parallel work, each with its own scratch */
+  SLOT_ELEMS = (OM_PRODUCT_GROUP + PART_ROWS) * LANES,
+};
 
-/* Unrolled, a tile's sums are registers. */
-#if defined(__GNUC__) && !defined(__clang__)
-#  define OM_UNROLL _Pragma("GCC unroll 4")
-#else
-#  define OM_UNROLL
-#endif
+typedef void (*group_fn)(const om_product_group *g);
 
-typedef struct om_matmul_part {
-  size_t a_offset, b_offset, y_offset; /* of the batch's element */
-  size_t row_begin, row_end, col_begin, col_end;
-} om_matmul_part;
-
-typedef void (*om_matmul_part_fn)(
-    const om_matmul *m, const void *a, const void *b, void *y, const om_matmul_part *part);
-
-typedef float om_vector_f32 __attribute__((vector_size(32)));
-typedef double om_vector_f64 __attribute__((vector_size(32)));
-
-#define OM_TILE_TYPE       float
-#define OM_TILE_VECTOR     om_vector_f32
-#define OM_TILE_LANES      8
-#define OM_TILE_NAME(name) name##_f32
-#include "cpu/exact/om_matmul_tile.h"
-#undef OM_TILE_TYPE
-#undef OM_TILE_VECTOR
-#undef OM_TILE_LANES
-#undef OM_TILE_NAME
-
-#define OM_TILE_TYPE       double
-#define OM_TILE_VECTOR     om_vector_f64
-#define OM_TILE_LANES      4
-#define OM_TILE_NAME(name) name##_f64
-#include "cpu/exact/om_matmul_tile.h"
-
-#define OM_INTEGER_PART(name, type)                                                          \
-  static void name(const om_matmul *m,                                                       \
-                   const void *a_data,                                                       \
-                   const void *b_data,                                                       \
-                   void *y_data,                                                             \
-                   const om_matmul_part *part) {                                             \
-    for (size_t row = part->row_begin; row < part->row_end; ++row) {                         \
-      const type *a = (const type *)a_data + part->a_offset + row * m->a_row_stride;         \
-      type *y = (type *)y_data + part->y_offset + row * m->cols;                             \
-      for (size_t col = part->col_begin; col < part->col_end; ++col) y[col] = 0;             \
-      for (size_t k = 0; k < m->depth; ++k) {                                                \
-        const type x = a[k * m->a_depth_stride];                                             \
-        const type *b = (const type *)b_data + part->b_offset + k * m->cols;                 \
-        for (size_t col = part->col_begin; col < part->col_end; ++col) y[col] += x * b[col]; \
-      }                                                                                      \
-    }                                                                                        \
-  }
-
-OM_INTEGER_PART(part_u32, uint32_t)
-OM_INTEGER_PART(part_u64, uint64_t)
-
-enum { OM_PART_ROWS = 32, OM_PART_COLS = 64 };
-
-typedef struct om_matmul_job {
+typedef struct matmul_job {
   const om_matmul *m;
-  const void *a, *b;
-  void *y;
-  om_matmul_part_fn fn;
-  size_t row_parts, col_parts; /* of one element of the batch */
-} om_matmul_job;
+  const uint8_t *a, *b;
+  uint8_t *y;
+  uint8_t *scratch; /* NULL: no slot is needed */
+  size_t elem_bytes;
+  group_fn sum;
+  size_t row_parts, col_parts, part_count, slot_count;
+} matmul_job;
+
+typedef struct part {
+  const uint8_t *a, *b; /* of the first row, of the first column */
+  uint8_t *y;
+  size_t rows, cols;
+} part;
 
 static size_t at_most(size_t value, size_t most) {
   return value < most ? value : most;
 }
 
-static void run_parts(void *arg, size_t begin, size_t end) {
-  const om_matmul_job *job = arg;
+static size_t parts_of(const om_matmul *m) {
+  return om_strided_elems(&m->batch) * ((m->rows + PART_ROWS - 1) / PART_ROWS) *
+         ((m->cols + PART_COLS - 1) / PART_COLS);
+}
+
+/* Whether some strip of b goes through a panel. */
+static bool needs_slots(const om_matmul *m) {
+  return m->rows > FEW_ROWS || m->cols % LANES != 0 || m->b_col_stride != 1;
+}
+
+size_t om_matmul_scratch_bytes(const om_matmul *m, size_t elem_bytes) {
+  return needs_slots(m) ? at_most(parts_of(m), MAX_SLOTS) * SLOT_ELEMS * elem_bytes : 0;
+}
+
+static part part_at(const matmul_job *job, size_t index) {
   const om_matmul *m = job->m;
-  for (size_t i = begin; i < end; ++i) {
-    const size_t col_part = i % job->col_parts;
-    const size_t row_part = i / job->col_parts % job->row_parts;
-    size_t element = i / job->col_parts / job->row_parts;
-    om_matmul_part part = {
-        .y_offset = element * m->rows * m->cols,
-        .row_begin = row_part * OM_PART_ROWS,
-        .row_end = at_most((row_part + 1) * OM_PART_ROWS, m->rows),
-        .col_begin = col_part * OM_PART_COLS,
-        .col_end = at_most((col_part + 1) * OM_PART_COLS, m->cols),
-    };
-    for (uint32_t axis = m->batch.rank; axis-- > 0;) {
-      const size_t extent = (size_t)m->batch.extents[axis];
-      part.a_offset += element % extent * (size_t)m->batch.source_strides[axis];
-      part.b_offset += element % extent * (size_t)m->batch.target_strides[axis];
-      element /= extent;
-    }
-    job->fn(m, job->a, job->b, job->y, &part);
+  const size_t col = index % job->col_parts * PART_COLS;
+  const size_t row = index / job->col_parts % job->row_parts * PART_ROWS;
+  size_t element = index / job->col_parts / job->row_parts;
+  size_t a_offset = row * m->a_row_stride;
+  size_t b_offset = col * m->b_col_stride;
+  const size_t y_offset = (element * m->rows + row) * m->cols + col;
+  for (uint32_t axis = m->batch.rank; axis-- > 0;) {
+    const size_t extent = (size_t)m->batch.extents[axis];
+    a_offset += element % extent * (size_t)m->batch.source_strides[axis];
+    b_offset += element % extent * (size_t)m->batch.target_strides[axis];
+    element /= extent;
+  }
+  return (part){.a = job->a + a_offset * job->elem_bytes,
+                .b = job->b + b_offset * job->elem_bytes,
+                .y = job->y + y_offset * job->elem_bytes,
+                .rows = at_most(m->rows - row, PART_ROWS),
+                .cols = at_most(m->cols - col, PART_COLS)};
+}
+
+#define OM_PACK(type)                                                                 \
+  do {                                                                                \
+    const type *from = (const type *)b;                                               \
+    type *to = panel;                                                                 \
+    if (width < LANES) memset(to, 0, terms *LANES * sizeof *to);                      \
+    if (m->b_col_stride == 1) {                                                       \
+      for (size_t k = 0; k < terms; ++k, from += m->b_depth_stride, to += LANES) {    \
+        if (width == LANES) {                                                         \
+          memcpy(to, from, LANES * sizeof *to);                                       \
+        } else {                                                                      \
+          memcpy(to, from, width * sizeof *to);                                       \
+        }                                                                             \
+      }                                                                               \
+      break;                                                                          \
+    }                                                                                 \
+    for (size_t lane = 0; lane < width; ++lane, from += m->b_col_stride, ++to) {      \
+      for (size_t k = 0; k < terms; ++k) to[k * LANES] = from[k * m->b_depth_stride]; \
+    }                                                                                 \
+  } while (0)
+
+/* `terms` rows of `width` columns of b, with zeros behind them. */
+static void pack(
+    const om_matmul *m, size_t elem_bytes, const void *b, size_t terms, size_t width, void *panel) {
+  if (elem_bytes == 4) {
+    OM_PACK(uint32_t);
+  } else {
+    OM_PACK(uint64_t);
   }
 }
 
-static void run(om_ctx *ctx,
-                const om_matmul *m,
-                size_t elem_bytes,
-                om_matmul_part_fn fn,
-                const void *a,
-                const void *b,
-                void *y) {
-  const size_t batch = om_strided_elems(&m->batch);
-  om_matmul_job job = {
-      .m = m,
-      .a = a,
-      .b = b,
-      .y = y,
-      .fn = fn,
-      .row_parts = (m->rows + OM_PART_ROWS - 1) / OM_PART_ROWS,
-      .col_parts = (m->cols + OM_PART_COLS - 1) / OM_PART_COLS,
-  };
+/* Columns [col, col + width) of a part. */
+static void run_strip(
+    const matmul_job *job, const part *p, size_t col, size_t width, uint8_t *slot) {
+  const om_matmul *m = job->m;
+  const size_t bytes = job->elem_bytes;
+  const bool is_whole = width == LANES;
+  const bool is_packed = !is_whole || p->rows > FEW_ROWS || m->b_col_stride != 1;
+  uint8_t *y = p->y + col * bytes;
+  uint8_t *totals = is_whole ? y : slot + OM_PRODUCT_GROUP * LANES * bytes;
+  om_product_group g = {.w_row_stride = m->a_row_stride,
+                        .w_term_stride = m->a_depth_stride,
+                        .x_stride = is_packed ? LANES : m->b_depth_stride,
+                        .y = totals,
+                        .y_stride = is_whole ? m->cols : LANES,
+                        .rows = p->rows};
+  for (size_t k = 0; k < m->depth; k += OM_PRODUCT_GROUP) {
+    const uint8_t *b = p->b + (k * m->b_depth_stride + col * m->b_col_stride) * bytes;
+    g.terms = at_most(m->depth - k, OM_PRODUCT_GROUP);
+    g.is_first = k == 0;
+    g.w = p->a + k * m->a_depth_stride * bytes;
+    g.x = is_packed ? slot : b;
+    if (is_packed) pack(m, bytes, b, g.terms, width, slot);
+    job->sum(&g);
+  }
+  for (size_t row = 0; !is_whole && row < p->rows; ++row) {
+    memcpy(y + row * m->cols * bytes, totals + row * LANES * bytes, width * bytes);
+  }
+}
+
+static void run_slots(void *arg, size_t begin, size_t end) {
+  const matmul_job *job = arg;
+  for (size_t slot = begin; slot < end; ++slot) {
+    uint8_t *own = job->scratch ? job->scratch + slot * SLOT_ELEMS * job->elem_bytes : NULL;
+    size_t index = job->part_count * slot / job->slot_count;
+    for (; index < job->part_count * (slot + 1) / job->slot_count; ++index) {
+      const part p = part_at(job, index);
+      for (size_t col = 0; col < p.cols; col += LANES) {
+        run_strip(job, &p, col, at_most(p.cols - col, LANES), own);
+      }
+    }
+  }
+}
+
+static void run(om_ctx *ctx, matmul_job *job) {
+  const om_matmul *m = job->m;
   if (m->depth == 0) {
-    memset(y, 0, batch * m->rows * m->cols * elem_bytes);
+    memset(job->y, 0, om_strided_elems(&m->batch) * m->rows * m->cols * job->elem_bytes);
     return;
   }
-  om_parallel_for(ctx, batch * job.row_parts * job.col_parts, 1, run_parts, &job);
+  job->row_parts = (m->rows + PART_ROWS - 1) / PART_ROWS;
+  job->col_parts = (m->cols + PART_COLS - 1) / PART_COLS;
+  job->part_count = parts_of(m);
+  job->slot_count = at_most(job->part_count, MAX_SLOTS);
+  if (!needs_slots(m)) job->scratch = NULL;
+  om_parallel_for(ctx, job->slot_count, 1, run_slots, job);
 }
 
-void om_matmul_f32(om_ctx *ctx, const om_matmul *m, const float *a, const float *b, float *y) {
-  run(ctx, m, sizeof *y, part_f32, a, b, y);
-}
-
-void om_matmul_f64(om_ctx *ctx, const om_matmul *m, const double *a, const double *b, double *y) {
-  run(ctx, m, sizeof *y, part_f64, a, b, y);
-}
-
-void om_matmul_u32(
-    om_ctx *ctx, const om_matmul *m, const uint32_t *a, const uint32_t *b, uint32_t *y) {
-  run(ctx, m, sizeof *y, part_u32, a, b, y);
-}
-
-void om_matmul_u64(
-    om_ctx *ctx, const om_matmul *m, const uint64_t *a, const uint64_t *b, uint64_t *y) {
-  run(ctx, m, sizeof *y, part_u64, a, b, y);
-}
+#define OM_MATMUL(suffix, type)                                                                \
+  void om_matmul_##suffix(                                                                     \
+      om_ctx *ctx, const om_matmul *m, const type *a, const type *b, type *y, void *scratch) { \
+    matmul_job job = {.m = m,                                                                  \
+                      .a = (const uint8_t *)a,                                                 \
+                      .b = (const uint8_t *)b,                                                 \
+                      .y = (uint8_t *)y,                                                       \
+                      .scratch = scratch,                                                      \
+                      .elem_bytes = sizeof *y,                                                 \
+                      .sum = om_product_group_##suffix};                                       \
+    run(ctx, &job);                                                                            \
+  }
+OM_MATMUL(f32, float)
+OM_MATMUL(f64, double)
+OM_MATMUL(u32, uint32_t)
+OM_MATMUL(u64, uint64_t)

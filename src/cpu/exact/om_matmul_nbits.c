@@ -14,9 +14,28 @@ static size_t cols_at_once(const om_matmul_nbits *m) {
   return m->cols < OM_NBITS_COLS ? m->cols : OM_NBITS_COLS;
 }
 
+static om_matmul product_of(const om_matmul_nbits *m, size_t cols) {
+  return (om_matmul){.rows = m->rows,
+                     .cols = cols,
+                     .depth = m->depth,
+                     .a_row_stride = m->depth,
+                     .a_depth_stride = 1,
+                     .b_depth_stride = cols,
+                     .b_col_stride = 1};
+}
+
+static size_t product_floats(const om_matmul_nbits *m) {
+  const om_matmul product = product_of(m, cols_at_once(m));
+  const om_matmul last = product_of(m, m->cols % OM_NBITS_COLS);
+  const size_t most = om_matmul_scratch_bytes(&product, sizeof(float));
+  const size_t of_last = om_matmul_scratch_bytes(&last, sizeof(float));
+  return (most > of_last ? most : of_last) / sizeof(float);
+}
+
 bool om_matmul_nbits_scratch(const om_matmul_nbits *m, size_t *out_floats) {
   return om_size_add(m->depth, m->rows, out_floats) &&
-         om_size_mul(*out_floats, cols_at_once(m), out_floats);
+         om_size_mul(*out_floats, cols_at_once(m), out_floats) &&
+         om_size_add(*out_floats, product_floats(m), out_floats);
 }
 
 static void widen(void *arg, size_t begin, size_t end) {
@@ -50,17 +69,15 @@ static void store(const om_matmul_nbits *m, const widening *w, const float *part
 
 void om_matmul_nbits_run(om_ctx *ctx, const om_matmul_nbits *m, float *scratch) {
   const size_t most = cols_at_once(m);
-  widening w = {.m = m, .b = scratch};
-  float *part = scratch + m->depth * most;
+  widening w = {.m = m};
+  float *own = scratch;
+  w.b = own + product_floats(m);
+  float *part = w.b + m->depth * most;
   for (; w.first < m->cols; w.first += most) {
     w.count = m->cols - w.first < most ? m->cols - w.first : most;
     om_parallel_for(ctx, w.count, 16, widen, &w);
-    const om_matmul product = {.rows = m->rows,
-                               .cols = w.count,
-                               .depth = m->depth,
-                               .a_row_stride = m->depth,
-                               .a_depth_stride = 1};
-    om_matmul_f32(ctx, &product, m->a, w.b, part);
+    const om_matmul product = product_of(m, w.count);
+    om_matmul_f32(ctx, &product, m->a, w.b, part, own);
     store(m, &w, part);
   }
 }

@@ -1,7 +1,7 @@
 /* A direction is a product of all inputs with W, then for each step a product of the states with
  * R and a pass over the items of the batch.
  *
- *     scratch: [W turned] [R turned] [x W] [h R] [h] [c] [h times r] [biases] [a row per item]
+ *     scratch: [R turned] [x W] [h R] [h] [c] [h times r] [biases] [a row per item] [products' own]
  *
  * Of R the gates that read the same state are turned together: all of them, except for the
  * candidate of a GRU that is reset before the product.
@@ -15,10 +15,11 @@
 typedef struct om_recurrent_job {
   const om_recurrent *r;
   size_t elem_bytes;
-  size_t width;     /* gates * hidden: a row of gates */
-  size_t early;     /* columns of R whose product needs the state alone */
-  size_t step;      /* 0, 1, ... also where the direction is reverse */
-  size_t w, turned; /* offsets into the scratch, in elements */
+  size_t width;  /* gates * hidden: a row of gates */
+  size_t early;  /* columns of R whose product needs the state alone */
+  size_t step;   /* 0, 1, ... also where the direction is reverse */
+  size_t turned; /* offsets into the scratch, in elements */
+  size_t own;    /* the products' */
   size_t xw, hr, h, c, reset, bias, row;
   size_t elems;
   char *scratch;
@@ -34,6 +35,38 @@ static size_t take(om_recurrent_job *job, size_t elems) {
   return at;
 }
 
+/* Of `rows` rows with W as it lies (is_turned false), or with columns of R that are turned. */
+static om_matmul product_of(size_t rows, size_t depth, size_t cols, bool is_turned) {
+  return (om_matmul){
+      .rows = rows,
+      .cols = cols,
+      .depth = depth,
+      .a_row_stride = depth,
+      .a_depth_stride = 1,
+      .b_depth_stride = is_turned ? cols : 1,
+      .b_col_stride = is_turned ? 1 : depth,
+      .batch = {.rank = 1, .extents = {1}, .source_strides = {1}, .target_strides = {1}},
+  };
+}
+
+/* Not inlined, as multiply: the description is large. */
+__attribute__((noinline)) static size_t own_elems(
+    const om_recurrent_job *job, size_t rows, size_t depth, size_t cols, bool is_turned) {
+  const om_matmul m = product_of(rows, depth, cols, is_turned);
+  return om_matmul_scratch_bytes(&m, job->elem_bytes) / job->elem_bytes;
+}
+
+/* Elements that the largest of the products needs. */
+static size_t products_own(const om_recurrent_job *job) {
+  const om_recurrent *r = job->r;
+  const size_t all[3] = {own_elems(job, r->steps * r->batch, r->input, job->width, false),
+                         own_elems(job, r->batch, r->hidden, job->early, true),
+                         own_elems(job, r->batch, r->hidden, job->width - job->early, true)};
+  size_t most = 0;
+  for (size_t i = 0; i < OM_COUNT_OF(all); ++i) most = all[i] > most ? all[i] : most;
+  return most;
+}
+
 static om_recurrent_job job_of(const om_recurrent *r) {
   om_recurrent_job job = {
       .r = r,
@@ -42,7 +75,6 @@ static om_recurrent_job job_of(const om_recurrent *r) {
   };
   const size_t states = r->batch * r->hidden;
   job.early = r->kind == OM_GRU && !r->resets_after ? 2 * r->hidden : job.width;
-  job.w = take(&job, job.width * r->input);
   job.turned = take(&job, job.width * r->hidden);
   job.xw = take(&job, r->steps * r->batch * job.width);
   job.hr = take(&job, r->batch * job.width);
@@ -51,6 +83,7 @@ static om_recurrent_job job_of(const om_recurrent *r) {
   job.reset = take(&job, states);
   job.bias = take(&job, 2 * job.width);
   job.row = take(&job, states);
+  job.own = take(&job, products_own(&job));
   return job;
 }
 
@@ -271,26 +304,19 @@ static void run_late_items(void *arg, size_t begin, size_t end) {
 
 /* ---- A direction ---- */
 
-static void multiply(om_ctx *ctx,
-                     const om_recurrent_job *job,
-                     size_t rows,
-                     size_t depth,
-                     size_t cols,
-                     const void *a,
-                     const void *b,
-                     void *y) {
-  const om_matmul m = {
-      .rows = rows,
-      .cols = cols,
-      .depth = depth,
-      .a_row_stride = depth,
-      .a_depth_stride = 1,
-      .batch = {.rank = 1, .extents = {1}, .source_strides = {1}, .target_strides = {1}},
-  };
+__attribute__((noinline)) static void multiply(om_ctx *ctx,
+                                               const om_recurrent_job *job,
+                                               const size_t extents[3], /* rows, depth, cols */
+                                               bool is_turned,
+                                               const void *a,
+                                               const void *b,
+                                               void *y) {
+  const om_matmul m = product_of(extents[0], extents[1], extents[2], is_turned);
+  void *own = place(job, job->own);
   if (job->r->dtype == OM_DTYPE_F64) {
-    om_matmul_f64(ctx, &m, a, b, y);
+    om_matmul_f64(ctx, &m, a, b, y, own);
   } else {
-    om_matmul_f32(ctx, &m, a, b, y);
+    om_matmul_f32(ctx, &m, a, b, y, own);
   }
 }
 
@@ -348,7 +374,7 @@ static void prepare_bias(const om_recurrent_job *job) {
 static void prepare(om_ctx *ctx, const om_recurrent_job *job) {
   const om_recurrent *r = job->r;
   const size_t late = job->width - job->early;
-  turn(ctx, job, job->width, r->input, r->w, place(job, job->w));
+  const size_t inputs[3] = {r->steps * r->batch, r->input, job->width};
   turn(ctx, job, job->early, r->hidden, r->r, place(job, job->turned));
   if (late > 0) {
     turn(ctx,
@@ -358,14 +384,7 @@ static void prepare(om_ctx *ctx, const om_recurrent_job *job) {
          shifted(job, r->r, job->early * r->hidden),
          place(job, job->turned + job->early * r->hidden));
   }
-  multiply(ctx,
-           job,
-           r->steps * r->batch,
-           r->input,
-           job->width,
-           r->x,
-           place(job, job->w),
-           place(job, job->xw));
+  multiply(ctx, job, inputs, false, r->x, r->w, place(job, job->xw));
   prepare_bias(job);
   copy_states(job, r->h0, job->h, NULL);
   copy_states(job, r->c0, job->c, NULL);
@@ -376,18 +395,17 @@ void om_recurrent_run(om_ctx *ctx, const om_recurrent *r, void *scratch) {
   job.scratch = scratch;
   prepare(ctx, &job);
   const size_t grain = 4096 / (job.width + 1) + 1;
-  const size_t late = job.width - job.early;
+  const size_t early[3] = {r->batch, r->hidden, job.early};
+  const size_t late[3] = {r->batch, r->hidden, job.width - job.early};
   for (job.step = 0; job.step < r->steps; ++job.step) {
     void *hr = place(&job, job.hr);
-    multiply(
-        ctx, &job, r->batch, r->hidden, job.early, place(&job, job.h), place(&job, job.turned), hr);
+    multiply(ctx, &job, early, true, place(&job, job.h), place(&job, job.turned), hr);
     om_parallel_for(ctx, r->batch, grain, run_items, &job);
-    if (late == 0) continue;
+    if (late[2] == 0) continue;
     multiply(ctx,
              &job,
-             r->batch,
-             r->hidden,
              late,
+             true,
              place(&job, job.reset),
              place(&job, job.turned + job.early * r->hidden),
              place(&job, job.hr + r->batch * job.early));
