@@ -53,7 +53,8 @@ om_conv_axis om_conv_axis_transposed(int64_t in,
                                      int64_t pad,
                                      int64_t out_first);
 
-/* Bytes of scratch for om_conv_run with float (4) or double (8) elements. */
+/* Bytes of scratch for om_conv_run with elements of 4 or 8 bytes: of this pass and, where it is a
+ * ConvTranspose's first one, of the others. */
 size_t om_conv_scratch_bytes(const om_conv_pass *pass, size_t elem_bytes);
 
 /* y = the pass over x with weights w, plus bias (may be NULL) as one addition afterwards.

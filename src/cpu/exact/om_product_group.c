@@ -30,7 +30,6 @@
 typedef float vector_f32x4 __attribute__((vector_size(16)));
 typedef double vector_f64x2 __attribute__((vector_size(16)));
 typedef uint32_t vector_u32x4 __attribute__((vector_size(16)));
-typedef uint64_t vector_u64x2 __attribute__((vector_size(16)));
 
 #if defined(__aarch64__)
 #  define ROWS 4 /* 16 sums of 32 registers */
@@ -54,10 +53,6 @@ typedef uint64_t vector_u64x2 __attribute__((vector_size(16)));
 #define NAME(name) name##_u32
 #include "cpu/exact/om_product_group.inc"
 
-#define TYPE       uint64_t
-#define VECTOR     vector_u64x2
-#define NAME(name) name##_u64
-#include "cpu/exact/om_product_group.inc"
 #undef ROWS
 #undef TARGET
 
@@ -105,40 +100,64 @@ typedef float vector_f32x16 __attribute__((vector_size(64)));
 
 /* ---- The widest ---- */
 
-void om_product_group_f32(const om_product_group *g) {
 #if OM_HAS_AVX
-  if (__builtin_cpu_supports("avx512f")) {
-    sum_group_avx512_f32(g);
-    return;
-  }
-  if (__builtin_cpu_supports("avx2")) {
-    sum_group_avx2_f32(g);
-    return;
-  }
+#  define OM_PICK_AVX512(fn, arg)            \
+    if (__builtin_cpu_supports("avx512f")) { \
+      fn(arg);                               \
+      return;                                \
+    }
+#  define OM_PICK_AVX2(fn, arg)           \
+    if (__builtin_cpu_supports("avx2")) { \
+      fn(arg);                            \
+      return;                             \
+    }
+#else
+#  define OM_PICK_AVX512(fn, arg)
+#  define OM_PICK_AVX2(fn, arg)
 #endif
+
+void om_product_group_f32(const om_product_group *g) {
+  OM_PICK_AVX512(sum_group_avx512_f32, g)
+  OM_PICK_AVX2(sum_group_avx2_f32, g)
   sum_group_f32(g);
 }
 
 void om_product_group_f64(const om_product_group *g) {
-#if OM_HAS_AVX
-  if (__builtin_cpu_supports("avx2")) {
-    sum_group_avx2_f64(g);
-    return;
-  }
-#endif
+  OM_PICK_AVX2(sum_group_avx2_f64, g)
   sum_group_f64(g);
 }
 
 void om_product_group_u32(const om_product_group *g) {
-#if OM_HAS_AVX
-  if (__builtin_cpu_supports("avx2")) {
-    sum_group_avx2_u32(g);
-    return;
-  }
-#endif
+  OM_PICK_AVX2(sum_group_avx2_u32, g)
   sum_group_u32(g);
 }
 
+/* No vectors have this multiplication before AVX-512. */
 void om_product_group_u64(const om_product_group *g) {
-  sum_group_u64(g);
+  for (size_t r = 0; r < g->rows; ++r) {
+    const uint64_t *w = (const uint64_t *)g->w + r * g->w_row_stride;
+    uint64_t *y = (uint64_t *)g->y + r * g->y_stride;
+    for (size_t lane = 0; g->is_first && lane < OM_GROUP_LANES; ++lane) y[lane] = 0;
+    for (size_t k = 0; k < g->terms; ++k) {
+      const uint64_t *x = (const uint64_t *)g->x + k * g->x_stride;
+      for (size_t lane = 0; lane < OM_GROUP_LANES; ++lane)
+        y[lane] += x[lane] * w[k * g->w_term_stride];
+    }
+  }
+}
+
+void om_product_taps_f32(const om_product_taps *t) {
+  OM_PICK_AVX512(sum_taps_avx512_f32, t)
+  OM_PICK_AVX2(sum_taps_avx2_f32, t)
+  sum_taps_f32(t);
+}
+
+void om_product_taps_f64(const om_product_taps *t) {
+  OM_PICK_AVX2(sum_taps_avx2_f64, t)
+  sum_taps_f64(t);
+}
+
+void om_product_taps_u32(const om_product_taps *t) {
+  OM_PICK_AVX2(sum_taps_avx2_u32, t)
+  sum_taps_u32(t);
 }

@@ -33,4 +33,18 @@ void om_product_group_f64(const om_product_group *g);
 void om_product_group_u32(const om_product_group *g); /* integers wrap */
 void om_product_group_u64(const om_product_group *g);
 
+/* y[i] = the sum of x[i + offsets[k]] * w[k] over the terms k, for rows * 16 results: one group. */
+typedef struct om_product_taps {
+  const void *x;
+  const void *w;
+  void *y;
+  const uint32_t *offsets; /* of the terms, in elements */
+  size_t terms;            /* 1..OM_PRODUCT_GROUP */
+  size_t rows;
+} om_product_taps;
+
+void om_product_taps_f32(const om_product_taps *t);
+void om_product_taps_f64(const om_product_taps *t);
+void om_product_taps_u32(const om_product_taps *t);
+
 #endif
