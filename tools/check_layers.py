@@ -25,6 +25,7 @@ LAYERS = {
     "gpu/hal/vulkan": {"base", "gpu/hal"},
     "gpu/hal/webgpu": {"base", "gpu/hal"},
     "gpu/shaders": {"cpu", "ops"},      # the texts that both sides read
+    "gpu/sm90": {"cpu", "ops", "gpu/shaders"},
     "gpu": {"base", "graph", "ops", "cpu", "gpu/hal", "gpu/shaders"},
 }
 GENERATED = {"om_shaders.h": "gpu", "onnx.pb.h": "onnx",

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Each kernel that a shader's head declares is named in src/gpu, and each head says what its
-kernels compute."""
+"""Each kernel that the head of a shader, or of a text for PTX, declares is named in src/gpu, and each
+head says what its kernels compute."""
 import pathlib
 import re
 import sys
@@ -16,10 +16,11 @@ def main():
     for name in re.findall(r"\bOM_GPU_(?:FORMS\(|KERNEL\(\w+,\s*)(\w+)", sources):
         used |= {name, f"{name}_HALF"}
     failed = 0
-    for path in sorted((ROOT / "src/gpu/shaders").glob("*.comp")):
+    texts = sorted((ROOT / "src/gpu/shaders").glob("*.comp")) + sorted((ROOT / "src/gpu/sm90").glob("*.c"))
+    for path in texts:
         text = path.read_text(encoding="utf-8")
         names = KERNEL.findall(text)
-        if not text.startswith("//") or text.startswith("//!"):
+        if not text.startswith(("//", "/*")) or text.startswith("//!"):
             print(f"{path.relative_to(ROOT)}: the head does not say what the kernels compute")
             failed += 1
         if not names:

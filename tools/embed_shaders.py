@@ -18,9 +18,13 @@ Code is not optimised here: functions stay functions, so a chain's operations st
 once; drivers inline and specialise by themselves, and names survive for the other languages.
 Where a kernel has a chain, the places are written down at which om_gpu_trim.c cuts off what a
 chain does not use: drivers inline before they specialise, and would take their time for it.
+
+Kernels for Hopper in src/gpu/sm90/*.c stand in the same enum (embed_ptx.py). Their text is packed as
+one word a letter.
 """
 import argparse
 import concurrent.futures
+import glob
 import hashlib
 import json
 import os
@@ -30,6 +34,7 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
+import embed_ptx
 import pack_spirv
 
 PORTABLE_TARGET = "vulkan1.1"
@@ -65,34 +70,102 @@ class Variant:
         self.defines, self.target = defines, target
         self.words = []
 
+    code_kind = "OM_HAL_SPIRV"
+
     @property
     def is_portable(self):
         return self.target == PORTABLE_TARGET
 
+    @property
+    def is_built(self):
+        return True
+
+    @property
+    def has_chain(self):
+        return chain_places(self) is not None
+
     def fail(self, text):
         raise ShaderError(f"{self.path}:{self.line}: kernel {self.name}: {text}")
 
+    def numbers(self):
+        """The code as it is embedded."""
+        return stripped(self.words)
 
-def read_variants(path):
-    variants = []
+    @staticmethod
+    def walk(numbers, is_back):
+        return pack_spirv.walk(numbers, is_back)
+
+    @property
+    def code_bytes(self):
+        return 4 * len(stripped(self.words))
+
+
+class PtxVariant(Variant):
+    """A kernel in C for Hopper; text "" where no compiler makes it."""
+    code_kind = "OM_HAL_PTX"
+
+    def __init__(self, path, line, name, keys, defines):
+        super().__init__(path, line, name, defines, "sm_90a")
+        self.keys, self.text, self.facts = keys, "", embed_ptx.facts_of(keys)
+
+    @property
+    def is_built(self):
+        return self.text != ""
+
+    @property
+    def has_chain(self):
+        return self.keys["chain"] == "1"
+
+    def numbers(self):
+        return list(self.text.encode("ascii"))
+
+    @staticmethod
+    def walk(numbers, is_back):
+        return numbers
+
+    @property
+    def code_bytes(self):
+        return len(self.text)
+
+
+def head_lines(path):
+    """(number, name, words) of each kernel line."""
+    lines = []
     with open(path, encoding="utf-8") as file:
         for number, text in enumerate(file, 1):
             match = re.match(r"//!\s*kernel\s+(\S+)\s*([^(]*)", text)
             if not match:
                 continue
-            defines, target = [], PORTABLE_TARGET
-            for word in match.group(2).split():
-                if "=" not in word:
-                    raise ShaderError(f"{path}:{number}: '{word}' is not NAME=VALUE.")
-                if word.startswith("target="):
-                    target = word.split("=", 1)[1]
-                else:
-                    defines.append(word)
             if not re.fullmatch(r"[a-z][a-z0-9_]*", match.group(1)):
                 raise ShaderError(f"{path}:{number}: '{match.group(1)}' is not a kernel's name.")
-            variants.append(Variant(path, number, match.group(1), defines, target))
-    if not variants:
+            lines.append((number, match.group(1), match.group(2).split()))
+    if not lines:
         raise ShaderError(f"{path}:1: there is no '//! kernel' line.")
+    return lines
+
+
+def read_ptx_variants(path):
+    variants = []
+    for number, name, words in head_lines(path):
+        keys, defines, reason = embed_ptx.read_head(words)
+        if reason:
+            raise ShaderError(f"{path}:{number}: kernel {name}: {reason}")
+        variants.append(PtxVariant(path, number, name, keys, defines))
+    return variants
+
+
+def read_variants(path):
+    variants = []
+    for number, name, words in head_lines(path):
+        defines, target = [], PORTABLE_TARGET
+        for word in words:
+            if "=" not in word:
+                raise ShaderError(f"{path}:{number}: '{word}' is not NAME=VALUE.")
+            if word.startswith("target="):
+                target = word.split("=", 1)[1]
+            else:
+                defines.append(word)
+        variants.append(Variant(path, number, name, defines, target))
     return variants
 
 
@@ -120,14 +193,38 @@ def run_tool(variant, command):
         variant.fail(f"{os.path.basename(command[0])} says:\n{result.stdout}{result.stderr}")
 
 
-def compile_variant(variant, args, folders, versions, cache):
+def cache_path(variant, defines, folders, versions, cache, ending):
+    """A name that differs where anything does that the code is made of."""
     files = {}
     files_of(variant.path, folders, files)
     digest = hashlib.sha256(versions)
-    digest.update(repr((variant.name, variant.defines + args.define, variant.target)).encode())
+    digest.update(repr((variant.name, defines, variant.target)).encode())
     for path in sorted(files):
         digest.update(path.encode() + b"\0" + files[path] + b"\0")
-    spirv = os.path.join(cache, f"{variant.name}.{digest.hexdigest()[:24]}.spv")
+    return os.path.join(cache, f"{variant.name}.{digest.hexdigest()[:24]}.{ending}")
+
+
+def compile_ptx_variant(variant, args, folders, versions, cache):
+    if not args.clang:
+        return
+    with open(embed_ptx.__file__, "rb") as file:
+        versions += file.read()
+    keys = sorted(variant.keys.items())
+    variant.cache_file = cache_path(variant, (keys, variant.defines), folders, versions, cache, "ptx")
+    if not os.path.exists(variant.cache_file):
+        made, reason = embed_ptx.compile_ptx(args.clang, variant.path, variant.keys, variant.defines,
+                                             variant.name, folders)
+        if reason:
+            variant.fail(reason)
+        with open(variant.cache_file + ".new", "w", encoding="ascii") as file:
+            json.dump(made, file)
+        os.replace(variant.cache_file + ".new", variant.cache_file)
+    with open(variant.cache_file, encoding="ascii") as file:
+        variant.text, variant.facts = json.load(file)
+
+
+def compile_variant(variant, args, folders, versions, cache):
+    spirv = cache_path(variant, variant.defines + args.define, folders, versions, cache, "spv")
     if not os.path.exists(spirv):
         unchecked = spirv + ".new"
         includes = [f"-I{folder}" for folder in folders]
@@ -142,7 +239,6 @@ def compile_variant(variant, args, folders, versions, cache):
     variant.words = list(struct.unpack(f"<{len(data) // 4}I", data))
     variant.cache_file = spirv
     variant.facts = reflect(variant)
-    return variant
 
 
 def instructions(words):
@@ -361,6 +457,8 @@ def header_text(variants):
             "} om_shader_chain;\n\n"
             "/* NULL: the kernel has no chain. Static. */\n"
             "const om_shader_chain *om_shader_chain_get(om_shader shader);\n\n"
+            "/* Whether this build has the code of the kernels for Hopper. */\n"
+            "extern const bool om_has_sm90_kernels;\n\n"
             "/* Differs where one word of one kernel does. */\n"
             "extern const uint64_t om_shaders_hash;\n\n#endif\n")
 
@@ -368,8 +466,8 @@ def header_text(variants):
 def hash_of_all(variants):
     digest = hashlib.sha256()
     for v in variants:
-        words = stripped(v.words)
-        digest.update(f"{v.name} {len(words)}\n".encode() + struct.pack(f"<{len(words)}I", *words))
+        numbers = v.numbers()
+        digest.update(f"{v.name} {len(numbers)}\n".encode() + struct.pack(f"<{len(numbers)}I", *numbers))
     return digest.hexdigest()[:16]
 
 
@@ -381,9 +479,13 @@ def find_base(variant, variants):
     return None if first is variant else first
 
 
-def pack_checked(base_words, words):
-    packed = pack_spirv.pack(base_words, words)
-    return packed if pack_spirv.unpack(base_words, packed, len(words)) == words else None
+def pack_checked(variant):
+    """The packed bytes; None where they do not unpack to what was packed."""
+    base = variant.walk(variant.base.numbers() if variant.base else [], False)
+    numbers = variant.numbers()
+    packed = pack_spirv.pack(base, variant.walk(numbers, False))
+    back = variant.walk(pack_spirv.unpack(base, packed, len(numbers)), True)
+    return packed if back == numbers else None
 
 
 def pack_all(variants, cache, jobs):
@@ -393,19 +495,18 @@ def pack_all(variants, cache, jobs):
     missing = []
     for v in variants:
         v.base = find_base(v, variants)
-        base_words = stripped(v.base.words) if v.base else []
-        key = hashlib.sha256(form + struct.pack(f"<{len(base_words)}I", *base_words))
+        base = v.base.numbers() if v.base else []
+        key = hashlib.sha256(form + struct.pack(f"<{len(base)}I", *base))
         v.packed_file = f"{v.cache_file}.{key.hexdigest()[:12]}"
         if os.path.exists(v.packed_file):
             with open(v.packed_file, "rb") as file:
                 v.packed = file.read()
         else:
-            missing.append((v, base_words, stripped(v.words)))
+            missing.append(v)
     if not missing:
         return
     with concurrent.futures.ProcessPoolExecutor(jobs) as pool:
-        made = pool.map(pack_checked, [m[1] for m in missing], [m[2] for m in missing])
-        for (v, _, _), packed in zip(missing, made):
+        for v, packed in zip(missing, pool.map(pack_checked, missing)):
             if packed is None:
                 v.fail("it does not unpack to what was packed.")
             v.packed = packed
@@ -414,39 +515,52 @@ def pack_all(variants, cache, jobs):
             os.replace(v.packed_file + ".new", v.packed_file)
 
 
-def source_text(variants):
-    parts = ["/* Generated by tools/embed_shaders.py. */\n#include \"om_shaders.h\"\n\n"]
-    for v in variants:
-        lines = [",".join(str(b) for b in v.packed[i:i + 30]) for i in range(0, len(v.packed), 30)]
-        body = ",\n  ".join(lines)
-        parts.append(f"static const uint8_t {v.name}_bytes[{len(v.packed)}] = {{\n  {body}}};\n\n")
-    parts.append("static const om_hal_shader shaders[OM_SHADER_COUNT] = {\n")
-    for v in variants:
-        f = v.facts
-        x, y, z = f["size"]
-        base = f"&shaders[OM_SHADER_{v.base.name.upper()}]" if v.base else "NULL"
-        parts.append(
-            f"  [OM_SHADER_{v.name.upper()}] = {{\n"
-            f"    .name = \"{v.name}\", .code_kind = OM_HAL_SPIRV, .packed = {v.name}_bytes,\n"
-            f"    .base = {base}, .code_bytes = {4 * len(stripped(v.words))},\n"
+def shader_text(v):
+    f = v.facts
+    x, y, z = f["size"]
+    base = f"&shaders[OM_SHADER_{v.base.name.upper()}]" if v.is_built and v.base else "NULL"
+    code = f"{v.name}_bytes" if v.is_built else "NULL"
+    return (f"  [OM_SHADER_{v.name.upper()}] = {{\n"
+            f"    .name = \"{v.name}\", .code_kind = {v.code_kind}, .packed = {code},\n"
+            f"    .base = {base}, .code_bytes = {v.code_bytes},\n"
             f"    .binding_count = {f['bindings']},\n"
             f"    .write_mask = {f['write_mask']}, .half_mask = {f['half_mask']},\n"
             f"    .params_bytes = {f['params']},\n"
             f"    .workgroup_size = {{{x}, {y}, {z}}}, .shared_bytes = {f['shared']},\n"
             f"    .constant_count = {f['constants']}}},\n")
+
+
+def has_sm90(variants):
+    return any(isinstance(v, PtxVariant) and v.is_built for v in variants)
+
+
+def source_text(variants):
+    parts = ["/* Generated by tools/embed_shaders.py. */\n#include \"om_shaders.h\"\n\n"]
+    for v in variants:
+        if not v.is_built:
+            continue
+        lines = [",".join(str(b) for b in v.packed[i:i + 30]) for i in range(0, len(v.packed), 30)]
+        body = ",\n  ".join(lines)
+        parts.append(f"static const uint8_t {v.name}_bytes[{len(v.packed)}] = {{\n  {body}}};\n\n")
+    parts.append("static const om_hal_shader shaders[OM_SHADER_COUNT] = {\n")
+    parts += [shader_text(v) for v in variants]
     parts.append("};\n\nconst om_hal_shader *om_shader_get(om_shader shader) {\n"
                  "  return &shaders[shader];\n}\n\n"
                  "static const om_shader_chain chains[OM_SHADER_COUNT] = {\n"
                  "  [OM_SHADER_COUNT - 1] = {0},\n")
     for v in variants:
-        places = chain_places(v)
+        places = chain_places(v) if v.words else None
         if places:
             items = ", ".join(str(p) for p in places[1])
             parts.append(f"  [OM_SHADER_{v.name.upper()}] = {{{places[0]}, {{{items}}}}},\n")
-    parts.append("};\n\nbool om_shader_has_chain(om_shader shader) {\n"
-                 "  return chains[shader].operations != 0;\n}\n\n"
+    in_ptx = "".join(f"    case OM_SHADER_{v.name.upper()}:\n" for v in variants
+                     if v.has_chain and not v.words)
+    parts.append("};\n\nbool om_shader_has_chain(om_shader shader) {\n  switch (shader) {\n"
+                 + (in_ptx + "      return true;\n" if in_ptx else "") +
+                 "    default:\n      return chains[shader].operations != 0;\n  }\n}\n\n"
                  "const om_shader_chain *om_shader_chain_get(om_shader shader) {\n"
                  "  return chains[shader].operations != 0 ? &chains[shader] : NULL;\n}\n\n"
+                 f"const bool om_has_sm90_kernels = {str(has_sm90(variants)).lower()};\n\n"
                  f"const uint64_t om_shaders_hash = 0x{hash_of_all(variants)};\n")
     return "".join(parts)
 
@@ -455,6 +569,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--glslc", required=True)
     parser.add_argument("--spirv-val", required=True)
+    parser.add_argument("--clang", help="makes PTX; left out: no kernels for Hopper")
     parser.add_argument("--source", required=True, help="the src folder")
     parser.add_argument("--out", required=True, help="where om_shaders.c and .h go")
     parser.add_argument("--define", action="append", default=[], help="NAME[=VALUE] for all kernels")
@@ -469,6 +584,8 @@ def embed(args):
     paths = sorted(os.path.join(folders[0], f) for f in os.listdir(folders[0])
                    if f.endswith(".comp"))
     variants = [v for path in paths for v in read_variants(path)]
+    variants += [v for path in sorted(glob.glob(os.path.join(args.source, "gpu", "sm90", "*.c")))
+                 for v in read_ptx_variants(path)]
     names = set()
     for v in variants:
         if v.name in names:
@@ -477,11 +594,15 @@ def embed(args):
     cache = os.path.join(args.out, "shader_cache")
     os.makedirs(cache, exist_ok=True)
     versions = tool_version(args.glslc) + tool_version(args.spirv_val)
+    versions_ptx = tool_version(args.clang) if args.clang else b""
     errors = []
 
     def job(variant):
         try:
-            compile_variant(variant, args, folders, versions, cache)
+            if isinstance(variant, PtxVariant):
+                compile_ptx_variant(variant, args, folders, versions_ptx, cache)
+            else:
+                compile_variant(variant, args, folders, versions, cache)
         except ShaderError as error:
             errors.append(str(error))
 
@@ -489,13 +610,14 @@ def embed(args):
         list(pool.map(job, variants))
     if errors:
         raise ShaderError("\n".join(sorted(errors)))
-    used = {v.cache_file for v in variants}
+    used = {v.cache_file for v in variants if v.is_built}
     write_if_changed(os.path.join(args.out, "om_shaders.h"), header_text(variants))
     if args.spirv_dir:
         write_spirv(args.spirv_dir, variants)
     else:
-        pack_all(variants, cache, args.jobs)
-        used |= {v.packed_file for v in variants}
+        built = [v for v in variants if v.is_built]
+        pack_all(built, cache, args.jobs)
+        used |= {v.packed_file for v in built}
         write_if_changed(os.path.join(args.out, "om_shaders.c"), source_text(variants))
     for name in os.listdir(cache):
         if os.path.join(cache, name) not in used:
@@ -505,11 +627,13 @@ def embed(args):
 def write_spirv(folder, variants):
     os.makedirs(folder, exist_ok=True)
     for v in variants:
+        if not v.words:
+            continue
         with open(os.path.join(folder, v.name + ".spv"), "wb") as file:
             words = without_write_only(v.words)
             file.write(struct.pack(f"<{len(words)}I", *words))
-    facts = [dict(v.facts, name=v.name, portable=v.is_portable,
-                  has_chain=chain_places(v) is not None) for v in variants]
+    facts = [dict(v.facts, name=v.name, portable=v.is_portable, has_chain=v.has_chain)
+             for v in variants]
     write_if_changed(os.path.join(folder, "kernels.json"), json.dumps(facts, indent=1))
 
 

@@ -291,7 +291,7 @@ def generate(kernels, modules):
     out.append(f"\nstatic const bool chains[] = {{{chains}}}; /* in the order of om_shader */\n\n"
                "bool om_shader_has_chain(om_shader shader) {\n  return chains[shader];\n}\n")
     digest = hashlib.sha256("".join(out).encode()).hexdigest()[:16]
-    out.append(f"\nconst uint64_t om_shaders_hash = 0x{digest};\n")
+    out.append(f"\nconst bool om_has_sm90_kernels = false;\n\nconst uint64_t om_shaders_hash = 0x{digest};\n")
     return "".join(out), size
 
 

@@ -1,8 +1,8 @@
 """Packs the words of SPIR-V modules: kernels are many and alike. om_hal_code.c unpacks.
 
-Two steps. First, ids become distances, so that the same code is the same words wherever its ids
+Two steps. First (walk), ids become distances, so that the same code is the same words wherever its ids
 begin: an instruction's result from the result before it, its operands from its own result (where it
-has none, from the result before). Types and literals stay as they are. Then runs of words that
+has none, from the result before). Types and literals stay as they are. Then (pack), runs of words that
 stood before, in this module or in the base it is packed against, become references:
 
     count of literal words, the words; length of a copy, its distance back; and so on
@@ -69,9 +69,9 @@ def find_copy(words, at, places):
 
 
 def pack(base, words):
-    """The bytes of a module's words, with those of another before them."""
+    """The bytes of a module's words, as walk made them, with those of another before them."""
     start = len(base)
-    all_words = walk(base, False) + walk(words, False)
+    all_words = base + words
     table, out, literals, at = {}, bytearray(), [], 0
     while at < len(all_words):
         key = tuple(all_words[at:at + MIN_COPY])
@@ -91,7 +91,7 @@ def pack(base, words):
 
 def unpack(base, data, count):
     """What om_hal_code.c does."""
-    words, at = walk(base, False), 0
+    words, at = list(base), 0
 
     def take():
         nonlocal at
@@ -113,4 +113,4 @@ def unpack(base, data, count):
         distance = take() if length else 0
         for _ in range(length):
             words.append(words[-distance])
-    return walk(words[len(base):], True)
+    return words[len(base):]

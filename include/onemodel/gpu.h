@@ -40,6 +40,8 @@ typedef struct om_gpu_options {
                                  session takes its device. NULL: the session opens one. */
   uint64_t max_binding_bytes; /* what one buffer binding may hold, below the device's limit: larger
                                  weights are cut. For tests. 0: the device's */
+  bool no_sm90;               /* none of the kernels for NVIDIA Hopper; no_matrix_hardware includes
+                                 it */
 } om_gpu_options;
 
 #define OM_GPU_OPTIONS_INIT {.struct_bytes = sizeof(om_gpu_options)}
@@ -99,6 +101,7 @@ typedef struct om_gpu_info {
   double record_ms;       /* host time of the last run: recording */
   double submit_ms;       /* submit calls */
   double wait_ms;         /* waiting for the device and copying back */
+  bool has_sm90;          /* fast mode may use the kernels for NVIDIA Hopper */
 } om_gpu_info;
 
 /* Fills *out_info from a session made with om_gpu_provider. OM_E_INVALID_ARGUMENT otherwise. */

@@ -199,6 +199,9 @@ om_status om_gpu_session_open(om_ctx *ctx,
       options->submission_flops != 0 ? options->submission_flops : default_submission_flops;
   OM_GO(open_device(ctx, session, options));
   session->features.cooperative_matrix &= !options->no_matrix_hardware;
+  session->features.sm90 &=
+      om_has_sm90_kernels && !options->no_matrix_hardware && !options->no_sm90;
+  session->info.has_sm90 = session->features.sm90;
   if (options->max_binding_bytes > 0 &&
       options->max_binding_bytes < session->limits.max_binding_bytes) {
     session->limits.max_binding_bytes = options->max_binding_bytes / 4 * 4;

@@ -1,6 +1,7 @@
-/* Unpacking: every kernel of the build becomes a module of whole instructions again. */
+/* Unpacking: every kernel of the build becomes a module of whole instructions again, or a text. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 
 #include "gpu/hal/om_hal_code.h"
 #include "om_shaders.h"
@@ -24,6 +25,20 @@ static void check_module(const uint32_t *words, size_t count) {
   assert_int_equal(opcode, OP_FUNCTION_END);
 }
 
+/* The text of the kernel's function, and no more. */
+static void check_text(om_ctx *ctx, const om_hal_shader *shader) {
+  char head[128];
+  char *text = NULL;
+  if (!shader->packed) return; /* a build without them */
+  assert_int_equal(om_hal_code_unpack_text(ctx, shader, &text), OM_OK);
+  assert_int_equal(strlen(text), shader->code_bytes);
+  assert_int_equal(strncmp(text, ".version", 8), 0);
+  snprintf(head, sizeof head, ".entry %s(", shader->name);
+  assert_non_null(strstr(text, head));
+  assert_string_equal(text + shader->code_bytes - 2, "}\n");
+  om_delete(ctx, text);
+}
+
 static void test_every_kernel_unpacks(void **state) {
   om_error error = {0};
   om_memory_use use = {0};
@@ -33,6 +48,10 @@ static void test_every_kernel_unpacks(void **state) {
     const om_hal_shader *shader = om_shader_get((om_shader)i);
     uint32_t *words = NULL;
     assert_null(shader->code);
+    if (shader->code_kind == OM_HAL_PTX) {
+      check_text(&ctx, shader);
+      continue;
+    }
     assert_int_equal(om_hal_code_unpack(&ctx, shader, &words), OM_OK);
     check_module(words, shader->code_bytes / sizeof *words);
     om_delete(&ctx, words);

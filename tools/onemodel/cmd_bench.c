@@ -104,7 +104,7 @@ static void print_figures(const opened *it, const figures *f, bool as_json) {
       printf(
           ", \"device_ms\": %.4f, \"host_ms\": %.4f, \"dispatches\": %llu, \"submissions\": %llu, "
           "\"record_ms\": %.4f, \"submit_ms\": %.4f, \"wait_ms\": %.4f, \"arena_mb\": %.3f, "
-          "\"live_mb\": %.3f, \"weights_mb\": %.3f",
+          "\"live_mb\": %.3f, \"weights_mb\": %.3f, \"sm90\": %s",
           f->device[2],
           f->wall[2] - f->device[2],
           (unsigned long long)info.dispatches,
@@ -114,7 +114,8 @@ static void print_figures(const opened *it, const figures *f, bool as_json) {
           info.wait_ms,
           (double)info.arena_bytes / 1e6,
           (double)info.live_bytes / 1e6,
-          (double)info.weight_bytes / 1e6);
+          (double)info.weight_bytes / 1e6,
+          info.has_sm90 ? "true" : "false");
     }
     if (f->profile.runs > 0) {
       printf(", \"profile\": {");
@@ -132,13 +133,14 @@ static void print_figures(const opened *it, const figures *f, bool as_json) {
          f->wall[3],
          f->wall[0]);
   if (has_device) {
-    printf("device %.3f ms, host beside it %.3f ms; %llu dispatches in %llu submission%s on %s\n",
+    printf("device %.3f ms, host beside it %.3f ms; %llu dispatches in %llu submission%s on %s%s\n",
            f->device[2],
            f->wall[2] - f->device[2],
            (unsigned long long)info.dispatches,
            (unsigned long long)info.submissions,
            info.submissions == 1 ? "" : "s",
-           info.device.name);
+           info.device.name,
+           info.has_sm90 ? ", with the kernels for Hopper" : "");
     printf(
         "the last run: %.3f ms before the submission, %.3f ms submitting, %.3f ms waiting and "
         "reading back\n",

@@ -42,7 +42,7 @@ typedef struct options {
   uint64_t seed;
   unsigned runs, warmup;
   double tolerance;
-  bool require_gpu, as_json, as_markdown, no_fusion, no_matrix_hardware, profiles;
+  bool require_gpu, as_json, as_markdown, no_fusion, no_matrix_hardware, no_sm90, profiles;
   bool by_node, attributes, worst_first; /* of compare */
 } options;
 

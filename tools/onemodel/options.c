@@ -29,6 +29,7 @@ static const option table[] = {
     {"--require-gpu", FLAG, FIELD(require_gpu)},
     {"--no-fusion", FLAG, FIELD(no_fusion)},
     {"--no-matrix-hardware", FLAG, FIELD(no_matrix_hardware)},
+    {"--no-sm90", FLAG, FIELD(no_sm90)},
     {"--profile", FLAG, FIELD(profiles)},
     {"--json", FLAG, FIELD(as_json)},
     {"--by-node", FLAG, FIELD(by_node)},

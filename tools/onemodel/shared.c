@@ -57,6 +57,7 @@ int open_session(const options *o,
   out->gpu.profile_steps = o->profiles;
   out->gpu.no_fusion = o->no_fusion;
   out->gpu.no_matrix_hardware = o->no_matrix_hardware;
+  out->gpu.no_sm90 = o->no_sm90;
   out->session_options = (om_session_options)OM_SESSION_OPTIONS_INIT;
   om_session_options *s = &out->session_options;
   s->mode = strcmp(mode, "exact") == 0 ? OM_MODE_EXACT : OM_MODE_FAST;

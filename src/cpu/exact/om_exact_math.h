@@ -11,16 +11,22 @@
  * off by less than four units in the last place.
  *
  * A shader defines OM_EXACT before it includes this. 0 maps the functions that GLSL has to its
- * own. In C, OM_EXACT_PORTABLE makes the shaders' division and square root: for tests.
+ * own; so does a kernel in C for PTX. Elsewhere in C, OM_EXACT_PORTABLE makes the shaders' division and square root: for tests.
  */
 #ifndef OM_EXACT_MATH_H
 #define OM_EXACT_MATH_H
 
 #ifdef __STDC_VERSION__
-#  include <math.h>
 #  include <stdbool.h>
 #  include <stdint.h>
-#  include <string.h>
+#  ifdef __NVPTX__ /* no C library: gpu/sm90/sm90_chain.h defines what a fast variant takes */
+#    define OM_FAST            1
+#    define OM_NATIVE_DIVISION 1
+#  else
+#    include <math.h>
+#    include <string.h>
+#    define OM_FAST 0
+#  endif
 typedef unsigned int uint;
 #  define OM_FN     static inline
 #  define OM_STRUCT struct
@@ -30,11 +36,12 @@ typedef unsigned int uint;
 #  define OM_TO_INT(x)   ((int)(x))
 #  define OM_TO_UINT(x)  ((uint)(x))
 #  define OM_TO_FLOAT(x) ((float)(x))
-#  define OM_FAST        0
 #  ifndef OM_EXACT_PORTABLE
 #    define OM_EXACT_PORTABLE 0
 #  endif
-#  define OM_NATIVE_DIVISION (!OM_EXACT_PORTABLE)
+#  ifndef OM_NATIVE_DIVISION
+#    define OM_NATIVE_DIVISION (!OM_EXACT_PORTABLE)
+#  endif
 static inline uint om_bits(float x) {
   uint u;
   memcpy(&u, &x, sizeof u);

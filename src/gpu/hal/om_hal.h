@@ -27,6 +27,7 @@ enum {
   OM_HAL_MAX_BINDINGS = 8,       /* WebGPU promises 8 storage buffers a stage */
   OM_HAL_MAX_PARAMS_BYTES = 128, /* Vulkan promises 128 bytes of push constants */
   OM_HAL_MAX_CONSTANTS = 32,
+  OM_HAL_SM90_SHARED_BYTES = 232448, /* of one workgroup of a kernel in PTX: 227 KiB on Hopper */
 };
 
 typedef struct om_hal_limits {
@@ -44,6 +45,7 @@ typedef struct om_hal_features {
   bool subgroups;          /* arithmetic and shuffle in compute */
   bool storage_16bit;      /* storage buffers of float16, loaded, stored and converted */
   bool cooperative_matrix; /* f16 inputs, f32 accumulation, 16x16x16 */
+  bool sm90;               /* kernels in PTX for sm_90a: Hopper's own matrix instructions */
   bool separate_slabs;     /* one dispatch must not read and write one buffer */
   bool unified_memory;     /* device memory is the host's: an integrated GPU, a CPU */
   bool never_waits;        /* a wait for what is not done fails: a browser */
@@ -56,7 +58,9 @@ typedef enum om_hal_memory {
   OM_HAL_READBACK, /* copies write, the host reads */
 } om_hal_memory;
 
-typedef enum om_hal_code { OM_HAL_SPIRV, OM_HAL_WGSL, OM_HAL_MSL } om_hal_code;
+/* PTX is text for sm_90a, which the driver compiles; its function has the kernel's name. It takes
+ * one struct: the 64-bit addresses of its bindings, its parameters, its constants. */
+typedef enum om_hal_code { OM_HAL_SPIRV, OM_HAL_WGSL, OM_HAL_MSL, OM_HAL_PTX } om_hal_code;
 
 /* A kernel as the build embedded it. static. */
 typedef struct om_hal_shader {
@@ -71,8 +75,8 @@ typedef struct om_hal_shader {
   uint32_t half_mask; /* bit b: binding b holds float16: the kernel needs storage_16bit */
   uint32_t params_bytes;
   uint32_t workgroup_size[3]; /* fixed in the text */
-  uint32_t shared_bytes;
-  uint32_t constant_count; /* specialization constants, ids 0..n-1, 32 bits each */
+  uint32_t shared_bytes;      /* of PTX: asked for with each dispatch */
+  uint32_t constant_count;    /* specialization constants, ids 0..n-1, 32 bits each */
 } om_hal_shader;
 
 typedef struct om_hal_kernel_desc {

@@ -46,7 +46,15 @@ om_status om_hal_check_shader(om_ctx *ctx,
                               const om_hal_features *features,
                               om_hal_code code_kind,
                               const om_hal_shader *shader) {
-  if (shader->code_kind != code_kind || shader->binding_count == 0 ||
+  const bool is_ptx = shader->code_kind == OM_HAL_PTX;
+  const uint32_t max_shared_bytes = is_ptx ? OM_HAL_SM90_SHARED_BYTES : limits->max_shared_bytes;
+  if (is_ptx && !features->sm90) {
+    return OM_FAIL(ctx,
+                   OM_E_UNSUPPORTED,
+                   "The kernel '%s' is for Hopper; the device does not take its code.",
+                   shader->name);
+  }
+  if ((shader->code_kind != code_kind && !is_ptx) || shader->binding_count == 0 ||
       shader->binding_count > OM_HAL_MAX_BINDINGS ||
       shader->params_bytes > OM_HAL_MAX_PARAMS_BYTES || shader->params_bytes % 4 != 0 ||
       shader->constant_count > OM_HAL_MAX_CONSTANTS) {
@@ -65,14 +73,14 @@ om_status om_hal_check_shader(om_ctx *ctx,
                    "The kernel '%s' has buffers of float16; the device has no 16-bit storage.",
                    shader->name);
   }
-  if (shader->shared_bytes > limits->max_shared_bytes) {
+  if (shader->shared_bytes > max_shared_bytes) {
     return OM_FAIL(ctx,
                    OM_E_UNSUPPORTED,
                    "The kernel '%s' needs %" PRIu32
                    " bytes of shared memory; the device has %" PRIu32 ".",
                    shader->name,
                    shader->shared_bytes,
-                   limits->max_shared_bytes);
+                   max_shared_bytes);
   }
   const uint32_t *size = shader->workgroup_size;
   uint64_t invocations = 1;

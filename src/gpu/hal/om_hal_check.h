@@ -17,8 +17,9 @@ om_status om_hal_check_buffer(om_ctx *ctx, const om_hal_limits *limits, uint64_t
 om_status om_hal_check_range(
     om_ctx *ctx, const char *what, uint64_t offset, uint64_t bytes, uint64_t buffer_bytes);
 
-/* The kernel's code is of this kind and keeps the device's limits and features. A driver may accept
- * a kernel with too much shared memory and lose the device when it runs. */
+/* The kernel's code is of this kind, or PTX where the device takes it, and keeps the device's
+ * limits and features. A driver may accept a kernel with too much shared memory and lose the device
+ * when it runs. */
 om_status om_hal_check_shader(om_ctx *ctx,
                               const om_hal_limits *limits,
                               const om_hal_features *features,

@@ -1,9 +1,16 @@
-/* Unpacking kernels: copies of words that stood before, then distances back to ids. The bytes are
- * the build's own, which unpacked them itself: nothing is distrusted here.
+/* Unpacking kernels: copies of words that stood before, then distances back to ids; a text is a
+ * word for each letter, and has no ids. The bytes are the build's own, which unpacked them itself:
+ * nothing is distrusted here.
  */
 #include "gpu/hal/om_hal_code.h"
 
 enum { HEADER_WORDS = 5 };
+
+/* Words, or letters, of the code. */
+static size_t count_of(const om_hal_shader *shader) {
+  if (!shader) return 0;
+  return shader->code_bytes / (shader->code_kind == OM_HAL_PTX ? 1 : sizeof(uint32_t));
+}
 
 static uint32_t take(const uint8_t **from) {
   uint32_t value = 0;
@@ -17,7 +24,7 @@ static uint32_t take(const uint8_t **from) {
 /* Words from `at` on, until the shader's are there; those before may be copied. */
 static size_t expand(const om_hal_shader *shader, uint32_t *words, size_t at) {
   const uint8_t *from = shader->packed;
-  const size_t end = at + shader->code_bytes / sizeof *words;
+  const size_t end = at + count_of(shader);
   while (at < end) {
     for (uint32_t literals = take(&from); literals > 0; --literals) {
       const uint32_t value = take(&from);
@@ -95,24 +102,56 @@ static void restore_ids(uint32_t *words, size_t word_count) {
   }
 }
 
+/* The base, and then the code: what copies reach back to. *out_at is where the code begins. */
+static om_status expand_all(om_ctx *ctx,
+                            const om_hal_shader *shader,
+                            uint32_t **out_window,
+                            size_t *out_at) {
+  om_status st = OM_OK;
+  const size_t base_count = count_of(shader->base);
+  *out_window = NULL;
+  *out_at = base_count;
+  OM_GO_NEW(*out_window, base_count + count_of(shader));
+  if (shader->base) (void)expand(shader->base, *out_window, 0);
+  (void)expand(shader, *out_window, base_count);
+done:
+  return st;
+}
+
 om_status om_hal_code_unpack(om_ctx *ctx, const om_hal_shader *shader, uint32_t **out_words) {
   om_status st = OM_OK;
-  const om_hal_shader *base = shader->base;
-  const size_t base_count = base ? base->code_bytes / sizeof(uint32_t) : 0;
-  const size_t count = shader->code_bytes / sizeof(uint32_t);
-  uint32_t *window = NULL; /* scratch: the base, and then the shader */
+  const size_t count = count_of(shader);
+  uint32_t *window = NULL; /* scratch */
   uint32_t *words = NULL;
+  size_t at = 0;
   *out_words = NULL;
-  OM_GO_NEW(window, base_count + count);
+  OM_GO(expand_all(ctx, shader, &window, &at));
   OM_GO_NEW(words, count);
-  if (base) (void)expand(base, window, 0);
-  (void)expand(shader, window, base_count);
-  memcpy(words, window + base_count, count * sizeof *words);
+  memcpy(words, window + at, count * sizeof *words);
   restore_ids(words, count);
   *out_words = words;
   words = NULL; /* the caller owns it now */
 done:
   om_delete(ctx, words);
+  om_delete(ctx, window);
+  return st;
+}
+
+om_status om_hal_code_unpack_text(om_ctx *ctx, const om_hal_shader *shader, char **out_text) {
+  om_status st = OM_OK;
+  const size_t count = count_of(shader);
+  uint32_t *window = NULL; /* scratch */
+  char *text = NULL;
+  size_t at = 0;
+  *out_text = NULL;
+  OM_GO(expand_all(ctx, shader, &window, &at));
+  OM_GO_NEW(text, count + 1);
+  for (size_t i = 0; i < count; ++i) text[i] = (char)window[at + i];
+  text[count] = '\0';
+  *out_text = text;
+  text = NULL; /* the caller owns it now */
+done:
+  om_delete(ctx, text);
   om_delete(ctx, window);
   return st;
 }

@@ -4,7 +4,10 @@
 
 #include "gpu/hal/om_hal.h"
 
-/* The code's words, code_bytes of them; the caller frees them. */
+/* SPIR-V's words, code_bytes of them; the caller frees them. */
 om_status om_hal_code_unpack(om_ctx *ctx, const om_hal_shader *shader, uint32_t **out_words);
+
+/* PTX's letters, code_bytes of them and a closing 0; the caller frees them. */
+om_status om_hal_code_unpack_text(om_ctx *ctx, const om_hal_shader *shader, char **out_text);
 
 #endif

@@ -36,7 +36,8 @@ typedef struct om_null_model {
 } om_null_model;
 
 /* The second lacks what a browser may lack: 16-bit storage, and one buffer for what a dispatch
- * reads and for what it writes. The third gets the kernels that are not portable. */
+ * reads and for what it writes. The third gets the kernels that are not portable, the
+ * fourth those in PTX too. */
 static const om_null_model models[] = {
     {"null device (WebGPU's default limits)",
      &webgpu_limits,
@@ -47,6 +48,13 @@ static const om_null_model models[] = {
     {"null device (matrix hardware)",
      &desktop_limits,
      {.timestamps = true, .subgroups = true, .storage_16bit = true, .cooperative_matrix = true}},
+    {"null device (Hopper)",
+     &desktop_limits,
+     {.timestamps = true,
+      .subgroups = true,
+      .storage_16bit = true,
+      .cooperative_matrix = true,
+      .sm90 = true}},
 };
 
 static void describe_model(size_t index, om_gpu_device *out_device) {

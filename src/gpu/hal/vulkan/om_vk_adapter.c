@@ -133,6 +133,7 @@ static om_status find_queue_family(om_ctx *ctx,
     *out_found = true;
     adapter->queue_family = i;
     adapter->timestamp_bits = families[i].timestampValidBits;
+    adapter->has_graphics = has_graphics;
   }
 done:
   om_delete(ctx, families);
@@ -169,6 +170,8 @@ static om_status query(om_ctx *ctx,
   if (a->has_cooperative_matrix) {
     OM_TRY(find_matrix(ctx, instance, device, &a->has_cooperative_matrix));
   }
+  OM_TRY(has_extension(
+      ctx, instance, device, VK_NVX_BINARY_IMPORT_EXTENSION_NAME, &a->has_binary_import));
   query_properties(instance, a);
   query_features(instance, a);
   if (!a->features12.timelineSemaphore) *out_refusal = "it has no timeline semaphores";

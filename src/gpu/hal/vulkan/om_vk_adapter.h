@@ -9,8 +9,10 @@ typedef struct om_vk_adapter { /* about 3 KiB: lives on the heap */
   VkPhysicalDevice handle;
   uint32_t queue_family;       /* computes; preferably does nothing else but copy */
   uint32_t timestamp_bits;     /* of that family; 0: it cannot */
+  bool has_graphics;           /* that family */
   bool has_size_control;       /* Vulkan 1.3 or VK_EXT_subgroup_size_control */
   bool has_cooperative_matrix; /* VK_KHR_cooperative_matrix with the configuration we use */
+  bool has_binary_import;      /* VK_NVX_binary_import: kernels in PTX */
   VkPhysicalDeviceProperties2 properties;
   VkPhysicalDeviceVulkan11Properties properties11;
   VkPhysicalDeviceVulkan12Properties properties12;

@@ -7,7 +7,7 @@
 #include "gpu/hal/om_hal_copy.h"
 #include "gpu/hal/vulkan/om_vk_queue.h"
 
-static VkBufferUsageFlags usage_of(om_hal_memory memory) {
+static VkBufferUsageFlags usage_of(const om_vk_device *device, om_hal_memory memory) {
   switch (memory) {
     case OM_HAL_UPLOAD:
       return VK_BUFFER_USAGE_TRANSFER_SRC_BIT;
@@ -17,7 +17,17 @@ static VkBufferUsageFlags usage_of(om_hal_memory memory) {
       break;
   }
   return VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-         VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+         VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+         (device->has_addresses ? VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT : 0U);
+}
+
+static uint64_t address_of(const om_vk_device *device, const om_vk_buffer *buffer) {
+  const VkBufferDeviceAddressInfo info = {
+      .sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
+      .buffer = buffer->handle,
+  };
+  if (!device->has_addresses || buffer->memory != OM_HAL_DEVICE) return 0;
+  return device->vk.vkGetBufferDeviceAddress(device->handle, &info);
 }
 
 om_status om_vk_buffer_create(om_ctx *ctx,
@@ -32,7 +42,7 @@ om_status om_vk_buffer_create(om_ctx *ctx,
   const VkBufferCreateInfo info = {
       .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
       .size = bytes,
-      .usage = usage_of(memory),
+      .usage = usage_of(device, memory),
       .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
   };
   *out_buffer = NULL;
@@ -50,6 +60,7 @@ om_status om_vk_buffer_create(om_ctx *ctx,
       device->handle, buffer->handle, span.block->memory, span.offset);
   OM_GO(OM_VK_CHECK(ctx, device, result, "vkBindBufferMemory"));
   if (span.block->mapped) buffer->mapped = span.block->mapped + span.offset;
+  buffer->address = address_of(device, buffer);
 
   *out_buffer = (om_hal_buffer *)buffer;
   buffer = NULL; /* the caller owns it now */

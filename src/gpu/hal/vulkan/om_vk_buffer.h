@@ -8,9 +8,10 @@ typedef struct om_vk_buffer { /* what HAL callers know as om_hal_buffer */
   VkBuffer handle;
   om_hal_memory memory;
   uint64_t bytes;
-  om_vk_span span; /* owned */
-  uint8_t *mapped; /* of its first byte; NULL: not for the host */
-  uint64_t staged; /* the submission that carries its last upload; 0: none */
+  om_vk_span span;  /* owned */
+  uint8_t *mapped;  /* of its first byte; NULL: not for the host */
+  uint64_t address; /* on the device; 0: it has none */
+  uint64_t staged;  /* the submission that carries its last upload; 0: none */
 } om_vk_buffer;
 
 static inline om_vk_buffer *om_vk_buffer_of(om_hal_buffer *buffer) {

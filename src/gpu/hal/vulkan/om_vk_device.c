@@ -1,6 +1,8 @@
 /* Opening and closing devices. */
 #include "gpu/hal/vulkan/om_vk_device.h"
 
+#include "gpu/hal/vulkan/om_vk_ptx.h"
+
 om_status om_vk_check(om_ctx *ctx,
                       om_vk_device *device,
                       VkResult result,
@@ -91,6 +93,7 @@ static void set_features(om_vk_device *device) {
                  (a->size_control.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT);
   bool has_16bit = a->features11.storageBuffer16BitAccess;
   device->pins_subgroups = varies && can_pin;
+  device->has_addresses = om_vk_ptx_may_work(a);
   device->features = (om_hal_features){
       .timestamps = a->timestamp_bits > 0 && basic->limits.timestampPeriod > 0,
       .subgroups = (a->properties11.subgroupSupportedOperations & operations) == operations &&
@@ -124,7 +127,7 @@ static void set_cache_id(om_vk_device *device) {
 static om_status create_handle(om_ctx *ctx, om_vk_device *device) {
   const om_vk_adapter *a = &device->adapter;
   const float priority = 1.0F;
-  const char *extensions[2];
+  const char *extensions[3];
   uint32_t extension_count = 0;
   VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix = {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR,
@@ -143,6 +146,7 @@ static om_status create_handle(om_ctx *ctx, om_vk_device *device) {
       .scalarBlockLayout = a->features12.scalarBlockLayout,
       .vulkanMemoryModel = a->features12.vulkanMemoryModel,
       .vulkanMemoryModelDeviceScope = a->features12.vulkanMemoryModelDeviceScope,
+      .bufferDeviceAddress = device->has_addresses,
   };
   VkPhysicalDeviceVulkan11Features features11 = {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES,
@@ -153,6 +157,9 @@ static om_status create_handle(om_ctx *ctx, om_vk_device *device) {
     extensions[extension_count++] = VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME;
     matrix.pNext = features12.pNext;
     features12.pNext = &matrix;
+  }
+  if (device->has_addresses) {
+    extensions[extension_count++] = VK_NVX_BINARY_IMPORT_EXTENSION_NAME;
   }
   if (device->pins_subgroups) {
     if (a->properties.properties.apiVersion < VK_API_VERSION_1_3) {
@@ -282,6 +289,7 @@ om_status om_vk_device_open(om_ctx *ctx,
   device->staging.is_always = options && options->uses_staging;
   OM_GO(create_handle(ctx, device));
   OM_GO(create_objects(ctx, device));
+  device->features.sm90 = device->has_addresses && om_vk_ptx_works(device);
 
   *out_device = (om_hal_device *)device;
   device = NULL; /* the caller owns it now */
@@ -298,6 +306,7 @@ static void destroy_objects(om_ctx *ctx, om_vk_device *device) {
   struct VolkDeviceTable *vk = &device->vk;
   (void)vk->vkDeviceWaitIdle(device->handle); /* a lost device is closed all the same */
   om_vk_staging_deinit(ctx, device);
+  om_vk_modules_destroy(ctx, device);
   vk->vkDestroyPipelineCache(device->handle, device->cache, NULL);
   for (uint32_t i = 1; i <= OM_HAL_MAX_BINDINGS; ++i) {
     vk->vkDestroyPipelineLayout(device->handle, device->layouts[i].pipeline, NULL);

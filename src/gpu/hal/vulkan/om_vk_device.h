@@ -10,6 +10,7 @@
 #include "gpu/hal/vulkan/om_vk_status.h"
 
 typedef struct om_vk_recording om_vk_recording;
+typedef struct om_vk_module om_vk_module; /* om_vk_ptx.h */
 
 /* For kernels of one number of bindings: that many storage buffers and the parameters. */
 typedef struct om_vk_layout {
@@ -34,9 +35,11 @@ struct om_vk_device {      /* single; what HAL callers know as om_hal_device */
   uint64_t timed_number, timed_ns; /* its submission, and when that was */
   bool is_lost;                    /* sticks: only closing helps */
   bool pins_subgroups;             /* sizes vary: kernels ask for limits.subgroup_size */
+  bool has_addresses;              /* buffers have one, for kernels in PTX */
   om_vk_layout layouts[OM_HAL_MAX_BINDINGS + 1]; /* by binding count; 0 is not used */
   VkPipelineCache cache;                         /* om_vk_cache.c; may be NULL */
   om_vk_block *blocks;                           /* owned; all device memory */
+  om_vk_module *modules;                         /* owned; of all kernels in PTX so far */
   om_vk_staging staging;
 };
 

@@ -21,7 +21,8 @@ typedef struct om_vk_kernel_job { /* shared by the threads of one call */
   VkResult *results;
   size_t count;
   atomic_size_t next;
-  uint32_t **unpacked; /* by kernel; NULL: the shader has its words */
+  om_vk_module **modules; /* by kernel: one to make; NULL: none, or another kernel's */
+  void **unpacked;        /* by kernel: words or text; NULL: the shader has its code as it is */
 } om_vk_kernel_job;
 
 static VkResult create_pipeline(const om_vk_device *device,
@@ -81,7 +82,14 @@ static void *work(void *arg) {
   om_vk_kernel_job *job = arg;
   for (size_t i = atomic_fetch_add(&job->next, 1); i < job->count;
        i = atomic_fetch_add(&job->next, 1)) {
-    job->results[i] = create_kernel(job->device, &job->descs[i], job->unpacked[i], job->kernels[i]);
+    const om_hal_shader *shader = job->descs[i].shader;
+    const void *unpacked = job->unpacked[i];
+    if (job->modules[i]) {
+      const char *text = unpacked ? unpacked : shader->code;
+      job->results[i] = om_vk_module_make(job->device, shader, text, job->modules[i]);
+    } else if (shader->code_kind == OM_HAL_SPIRV) {
+      job->results[i] = create_kernel(job->device, &job->descs[i], unpacked, job->kernels[i]);
+    }
   }
   return NULL;
 }
@@ -100,11 +108,45 @@ static void work_in_threads(om_vk_kernel_job *job) {
 
 static om_status check_results(om_ctx *ctx, om_vk_device *device, const om_vk_kernel_job *job) {
   for (size_t i = 0; i < job->count; ++i) {
-    om_status st = OM_VK_CHECK(ctx, device, job->results[i], "vkCreateComputePipelines");
+    const bool is_ptx = job->descs[i].shader->code_kind == OM_HAL_PTX;
+    om_status st = OM_VK_CHECK(
+        ctx, device, job->results[i], is_ptx ? "vkCreateCuModuleNVX" : "vkCreateComputePipelines");
     if (st == OM_OK) continue;
     om_error_prefix(ctx, "Kernel '%s': ", job->descs[i].shader->name);
     return st;
   }
+  return OM_OK;
+}
+
+static bool is_listed(om_vk_module *const *modules, size_t count, const om_vk_module *module) {
+  for (size_t i = 0; i < count; ++i) {
+    if (modules[i] == module) return true;
+  }
+  return false;
+}
+
+/* Kernel i of the job, as far as this thread makes it. */
+static om_status prepare(om_ctx *ctx, om_vk_device *device, om_vk_kernel_job *job, size_t i) {
+  const om_hal_shader *shader = job->descs[i].shader;
+  om_vk_module *module = NULL;
+  uint32_t *words = NULL;
+  char *text = NULL;
+  OM_TRY(om_hal_check_shader(ctx, &device->limits, &device->features, OM_HAL_SPIRV, shader));
+  om_vk_kernel *kernel = job->kernels[i] = om_new_bytes(ctx, 1, sizeof *kernel);
+  if (!kernel) return OM_E_OUT_OF_MEMORY;
+  kernel->shader = shader;
+  memcpy(kernel->constants, job->descs[i].constants, sizeof kernel->constants);
+  if (shader->code_kind == OM_HAL_PTX) {
+    OM_TRY(om_vk_module_get(ctx, device, shader, &module));
+    kernel->module = module;
+    if (module->function || is_listed(job->modules, i, module)) return OM_OK;
+    job->modules[i] = module;
+    if (!shader->code) OM_TRY(om_hal_code_unpack_text(ctx, shader, &text));
+    job->unpacked[i] = text;
+    return OM_OK;
+  }
+  if (!shader->code) OM_TRY(om_hal_code_unpack(ctx, shader, &words));
+  job->unpacked[i] = words;
   return OM_OK;
 }
 
@@ -119,20 +161,11 @@ om_status om_vk_kernels_create(om_ctx *ctx,
   for (size_t i = 0; i < count; ++i) out_kernels[i] = NULL;
   if (count == 0) return OM_OK;
 
-  for (size_t i = 0; i < count; ++i) {
-    OM_GO(om_hal_check_shader(
-        ctx, &device->limits, &device->features, OM_HAL_SPIRV, descs[i].shader));
-  }
   OM_GO_NEW(job.results, count);
   OM_GO_NEW(job.kernels, count);
+  OM_GO_NEW(job.modules, count);
   OM_GO_NEW(job.unpacked, count);
-  for (size_t i = 0; i < count; ++i) {
-    if (!descs[i].shader->code) {
-      OM_GO(om_hal_code_unpack(ctx, descs[i].shader, &job.unpacked[i]));
-    }
-    OM_GO_NEW(job.kernels[i], 1);
-    job.kernels[i]->shader = descs[i].shader;
-  }
+  for (size_t i = 0; i < count; ++i) OM_GO(prepare(ctx, device, &job, i));
   work_in_threads(&job);
   OM_GO(check_results(ctx, device, &job));
 
@@ -146,6 +179,7 @@ done:
   }
   for (size_t i = 0; job.unpacked && i < count; ++i) om_delete(ctx, job.unpacked[i]);
   om_delete(ctx, job.unpacked);
+  om_delete(ctx, job.modules);
   om_delete(ctx, job.kernels);
   om_delete(ctx, job.results);
   return st;

@@ -1,12 +1,14 @@
-/* Kernels: compute pipelines. */
+/* Kernels: compute pipelines, and functions of PTX. */
 #ifndef OM_VK_KERNEL_H
 #define OM_VK_KERNEL_H
 
-#include "gpu/hal/vulkan/om_vk_device.h"
+#include "gpu/hal/vulkan/om_vk_ptx.h"
 
-typedef struct om_vk_kernel { /* what HAL callers know as om_hal_kernel; immutable */
-  VkPipeline pipeline;
+typedef struct om_vk_kernel {  /* what HAL callers know as om_hal_kernel; immutable */
+  VkPipeline pipeline;         /* NULL: the kernel is in PTX */
+  const om_vk_module *module;  /* the device's; NULL: the kernel is in SPIR-V */
   const om_hal_shader *shader; /* static */
+  uint32_t constants[OM_HAL_MAX_CONSTANTS];
 } om_vk_kernel;
 
 static inline om_vk_kernel *om_vk_kernel_of(om_hal_kernel *kernel) {

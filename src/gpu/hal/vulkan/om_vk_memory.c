@@ -83,8 +83,13 @@ static om_status create_block(om_ctx *ctx,
   om_status st = OM_OK;
   om_vk_block *block = NULL;
   void *mapped = NULL;
+  const VkMemoryAllocateFlagsInfo flags = {
+      .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+      .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT,
+  };
   const VkMemoryAllocateInfo info = {
       .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+      .pNext = device->has_addresses ? &flags : NULL,
       .allocationSize = bytes,
       .memoryTypeIndex = type,
   };

@@ -174,6 +174,12 @@ om_status om_vk_record_dispatch(om_ctx *ctx,
   const VkPipelineLayout layout = device->layouts[kernel->shader->binding_count].pipeline;
   VkDescriptorSet set = VK_NULL_HANDLE;
   OM_TRY(check_dispatch(ctx, recording, dispatch));
+  recording->is_clean = false;
+  if (kernel->module) {
+    recording->bound = VK_NULL_HANDLE; /* what was bound may be gone */
+    om_vk_ptx_launch(device, recording->commands, dispatch);
+    return OM_OK;
+  }
   OM_TRY(write_descriptors(ctx, recording, dispatch, &set));
   if (recording->bound != kernel->pipeline) {
     device->vk.vkCmdBindPipeline(
@@ -192,7 +198,6 @@ om_status om_vk_record_dispatch(om_ctx *ctx,
   }
   device->vk.vkCmdDispatch(
       recording->commands, dispatch->groups[0], dispatch->groups[1], dispatch->groups[2]);
-  recording->is_clean = false;
   return OM_OK;
 }
 

@@ -1,0 +1,130 @@
+/* Kernels in PTX.
+ *
+ * A launch is ordered by barriers as a dispatch is: the stage is the compute shader's, the accesses
+ * are its reads and writes (1000 alternations of both kinds gave the right values on an NVIDIA
+ * H200, driver 580, 2026-11-30). The driver keeps what it compiled by itself: nothing of it is in
+ * our cache.
+ *
+ * On that card, a queue family with graphics lost the device with more than 48 KiB of shared
+ * memory, so there are no such kernels there; the other family ran one workgroup a core with more
+ * than that, of 48 KiB four. It did not make clusters of workgroups.
+ */
+#include "gpu/hal/vulkan/om_vk_ptx.h"
+
+#include "gpu/hal/vulkan/om_vk_buffer.h"
+#include "gpu/hal/vulkan/om_vk_kernel.h"
+
+static const char probe_name[] = "probe";
+static const char probe_text[] =
+    ".version 8.3\n"
+    ".target sm_90a\n"
+    ".address_size 64\n"
+    ".visible .entry probe()\n"
+    "{\n"
+    "wgmma.fence.sync.aligned;\n"
+    "ret;\n"
+    "}\n";
+
+bool om_vk_ptx_may_work(const om_vk_adapter *adapter) {
+  return adapter->has_binary_import && !adapter->has_graphics &&
+         adapter->features12.bufferDeviceAddress;
+}
+
+static void unmake(const om_vk_device *device, om_vk_module *module) {
+  if (module->function) {
+    device->vk.vkDestroyCuFunctionNVX(device->handle, module->function, NULL);
+  }
+  if (module->handle) device->vk.vkDestroyCuModuleNVX(device->handle, module->handle, NULL);
+  module->function = VK_NULL_HANDLE;
+  module->handle = VK_NULL_HANDLE;
+}
+
+bool om_vk_ptx_works(const om_vk_device *device) {
+  const om_hal_shader shader = {.name = probe_name, .code_bytes = sizeof probe_text - 1};
+  om_vk_module module = {0};
+  VkResult result = om_vk_module_make(device, &shader, probe_text, &module);
+  unmake(device, &module);
+  return result == VK_SUCCESS;
+}
+
+om_status om_vk_module_get(om_ctx *ctx,
+                           om_vk_device *device,
+                           const om_hal_shader *shader,
+                           om_vk_module **out_module) {
+  const void *code = shader->code ? shader->code : shader->packed;
+  for (om_vk_module *module = device->modules; module; module = module->next) {
+    *out_module = module;
+    if (module->code == code) return OM_OK;
+  }
+  om_vk_module *module = om_new_bytes(ctx, 1, sizeof *module);
+  *out_module = module;
+  if (!module) return OM_E_OUT_OF_MEMORY;
+  *module = (om_vk_module){.next = device->modules, .code = code};
+  device->modules = module;
+  return OM_OK;
+}
+
+VkResult om_vk_module_make(const om_vk_device *device,
+                           const om_hal_shader *shader,
+                           const char *text,
+                           om_vk_module *module) {
+  const VkCuModuleCreateInfoNVX module_info = {
+      .sType = VK_STRUCTURE_TYPE_CU_MODULE_CREATE_INFO_NVX,
+      .dataSize = shader->code_bytes + 1, /* with the 0 */
+      .pData = text,
+  };
+  VkResult result =
+      device->vk.vkCreateCuModuleNVX(device->handle, &module_info, NULL, &module->handle);
+  if (result != VK_SUCCESS) return result;
+  const VkCuFunctionCreateInfoNVX function_info = {
+      .sType = VK_STRUCTURE_TYPE_CU_FUNCTION_CREATE_INFO_NVX,
+      .module = module->handle,
+      .pName = shader->name,
+  };
+  result =
+      device->vk.vkCreateCuFunctionNVX(device->handle, &function_info, NULL, &module->function);
+  if (result != VK_SUCCESS) unmake(device, module);
+  return result;
+}
+
+void om_vk_modules_destroy(om_ctx *ctx, om_vk_device *device) {
+  while (device->modules) {
+    om_vk_module *module = device->modules;
+    device->modules = module->next;
+    unmake(device, module);
+    om_delete(ctx, module);
+  }
+}
+
+void om_vk_ptx_launch(const om_vk_device *device,
+                      VkCommandBuffer commands,
+                      const om_hal_dispatch *dispatch) {
+  const om_vk_kernel *kernel = om_vk_kernel_of(dispatch->kernel);
+  const om_hal_shader *shader = kernel->shader;
+  uint64_t block[OM_HAL_MAX_BINDINGS + OM_HAL_MAX_PARAMS_BYTES / sizeof(uint64_t) +
+                 OM_HAL_MAX_CONSTANTS / 2];
+  uint8_t *behind = (uint8_t *)(block + shader->binding_count);
+  const void *params = block;
+  for (uint32_t i = 0; i < shader->binding_count; ++i) {
+    const om_hal_binding *binding = &dispatch->bindings[i];
+    block[i] = om_vk_buffer_of(binding->buffer)->address + binding->offset;
+  }
+  if (shader->params_bytes > 0) memcpy(behind, dispatch->params, shader->params_bytes);
+  memcpy(behind + shader->params_bytes,
+         kernel->constants,
+         shader->constant_count * sizeof *kernel->constants);
+  const VkCuLaunchInfoNVX launch = {
+      .sType = VK_STRUCTURE_TYPE_CU_LAUNCH_INFO_NVX,
+      .function = kernel->module->function,
+      .gridDimX = dispatch->groups[0],
+      .gridDimY = dispatch->groups[1],
+      .gridDimZ = dispatch->groups[2],
+      .blockDimX = shader->workgroup_size[0],
+      .blockDimY = shader->workgroup_size[1],
+      .blockDimZ = shader->workgroup_size[2],
+      .sharedMemBytes = shader->shared_bytes,
+      .paramCount = 1,
+      .pParams = &params,
+  };
+  device->vk.vkCmdCuLaunchKernelNVX(commands, &launch);
+}
