@@ -8,13 +8,6 @@
 #include "cpu/exact/om_real.h"
 #include "ops/op_quantize.h"
 
-typedef struct om_quantize_params {
-  int64_t axis;
-  int64_t block_size; /* 0: no blocks */
-  int64_t out_dtype;  /* 0: as the zero point says, or the scale */
-  bool saturates;
-} om_quantize_params;
-
 #define OM_DT_QUANTIZED                                                              \
   (OM_DT_BYTE_INT | OM_DT(OM_DTYPE_I16) | OM_DT(OM_DTYPE_U16) | OM_DT(OM_DTYPE_I4) | \
    OM_DT(OM_DTYPE_U4) | OM_DT(OM_DTYPE_F4E2M1) | OM_DT_FLOAT8)
@@ -57,10 +50,11 @@ static om_status fail_scale(om_ctx *ctx, const om_tensor *x, const om_tensor *sc
                  om_shape_text(want, sizeof want, x->rank, x->dims));
 }
 
-static om_status find_place(om_ctx *ctx, const om_op_call *call, om_quantize_place *out) {
-  const om_quantize_params *p = call->params;
-  const om_tensor *x = call->inputs[0];
-  const om_tensor *scale = call->inputs[1];
+om_status om_quantize_find_place(om_ctx *ctx,
+                                 const om_quantize_params *p,
+                                 const om_tensor *x,
+                                 const om_tensor *scale,
+                                 om_quantize_place *out) {
   uint32_t axis = 0;
   *out = (om_quantize_place){.extent = 1, .inner_extent = 1, .block = 1};
   if (p->block_size == 0 && scale->rank <= 1 && om_tensor_elems(scale) == 1) return OM_OK;
@@ -86,6 +80,10 @@ static om_status find_place(om_ctx *ctx, const om_op_call *call, om_quantize_pla
   out->axis_step = out->inner_extent;
   out->outer_step = out->inner_extent * (size_t)blocks;
   return OM_OK;
+}
+
+static om_status find_place(om_ctx *ctx, const om_op_call *call, om_quantize_place *out) {
+  return om_quantize_find_place(ctx, call->params, call->inputs[0], call->inputs[1], out);
 }
 
 static om_status check_operands(om_ctx *ctx,

@@ -4,51 +4,40 @@
  *     scratch: [x] [w] [sums] [w's scales] [the convolution's own], 4 bytes an element
  */
 #include "cpu/exact/om_cast.h"
-#include "ops/op_conv.h"
 #include "ops/op_quantize.h"
 
-typedef struct om_qconv_params {
-  om_conv_params conv;
-  uint8_t x_scale, x_zero, w, w_scale, w_zero; /* inputs; UINT8_MAX: the operator has none */
-  uint8_t y_scale, y_zero, bias;
-} om_qconv_params;
-
-enum { NONE = UINT8_MAX };
-
-static const om_tensor *operand(const om_op_call *call, uint8_t index) {
-  return index == NONE ? NULL : om_rule_input(call, index);
-}
+enum { NONE = OM_QUANTIZE_NONE };
 
 static om_status resolve_integer(om_ctx *ctx, const om_node *node, void *params) {
   om_qconv_params *p = params;
-  *p = (om_qconv_params){.w = 1,
-                         .x_zero = 2,
-                         .w_zero = 3,
-                         .x_scale = NONE,
-                         .w_scale = NONE,
-                         .y_scale = NONE,
-                         .y_zero = NONE,
-                         .bias = NONE};
+  *p = (om_qconv_params){.roles = {.b = 1,
+                                   .a_zero = 2,
+                                   .b_zero = 3,
+                                   .a_scale = NONE,
+                                   .b_scale = NONE,
+                                   .y_scale = NONE,
+                                   .y_zero = NONE,
+                                   .bias = NONE}};
   return om_conv_resolve(ctx, node, &p->conv);
 }
 
 static om_status resolve_linear(om_ctx *ctx, const om_node *node, void *params) {
   om_qconv_params *p = params;
-  *p = (om_qconv_params){.x_scale = 1,
-                         .x_zero = 2,
-                         .w = 3,
-                         .w_scale = 4,
-                         .w_zero = 5,
-                         .y_scale = 6,
-                         .y_zero = 7,
-                         .bias = 8};
+  *p = (om_qconv_params){.roles = {.a_scale = 1,
+                                   .a_zero = 2,
+                                   .b = 3,
+                                   .b_scale = 4,
+                                   .b_zero = 5,
+                                   .y_scale = 6,
+                                   .y_zero = 7,
+                                   .bias = 8}};
   return om_conv_resolve(ctx, node, &p->conv);
 }
 
 /* x and w as a Conv of one type. */
 static om_status fit(om_ctx *ctx, const om_op_call *call, om_conv_shape *out_shape) {
   const om_qconv_params *p = call->params;
-  om_tensor w = *call->inputs[p->w];
+  om_tensor w = *call->inputs[p->roles.b];
   w.dtype = call->inputs[0]->dtype;
   OM_TRY(om_conv_check(ctx, &p->conv, call->inputs[0], &w));
   if (om_conv_fit(&p->conv, call->inputs[0], &w, out_shape)) return OM_OK;
@@ -58,16 +47,16 @@ static om_status fit(om_ctx *ctx, const om_op_call *call, om_conv_shape *out_sha
 static om_status check_scales(om_ctx *ctx, const om_op_call *call, int64_t channels) {
   const om_qconv_params *p = call->params;
   const om_dtype_set scales = OM_DT(OM_DTYPE_F32);
-  const om_tensor *bias = operand(call, p->bias);
-  OM_TRY(om_quantize_check_type(ctx, call, p->x_scale, scales));
-  OM_TRY(om_quantize_check_type(ctx, call, p->w_scale, scales));
-  OM_TRY(om_quantize_check_type(ctx, call, p->y_scale, scales));
-  OM_TRY(om_quantize_check_type(ctx, call, p->y_zero, OM_DT_BYTE_INT));
-  OM_TRY(om_quantize_check_type(ctx, call, p->bias, OM_DT(OM_DTYPE_I32)));
-  OM_TRY(om_quantize_check_single(ctx, call, p->x_scale));
-  OM_TRY(om_quantize_check_single(ctx, call, p->y_scale));
-  OM_TRY(om_quantize_check_single(ctx, call, p->y_zero));
-  OM_TRY(om_quantize_check_list(ctx, call, p->w_scale, channels));
+  const om_tensor *bias = om_quantize_operand(call, p->roles.bias);
+  OM_TRY(om_quantize_check_type(ctx, call, p->roles.a_scale, scales));
+  OM_TRY(om_quantize_check_type(ctx, call, p->roles.b_scale, scales));
+  OM_TRY(om_quantize_check_type(ctx, call, p->roles.y_scale, scales));
+  OM_TRY(om_quantize_check_type(ctx, call, p->roles.y_zero, OM_DT_BYTE_INT));
+  OM_TRY(om_quantize_check_type(ctx, call, p->roles.bias, OM_DT(OM_DTYPE_I32)));
+  OM_TRY(om_quantize_check_single(ctx, call, p->roles.a_scale));
+  OM_TRY(om_quantize_check_single(ctx, call, p->roles.y_scale));
+  OM_TRY(om_quantize_check_single(ctx, call, p->roles.y_zero));
+  OM_TRY(om_quantize_check_list(ctx, call, p->roles.b_scale, channels));
   if (bias && (bias->rank != 1 || bias->dims[0] != channels)) {
     return OM_FAIL(ctx,
                    OM_E_INVALID_MODEL,
@@ -83,16 +72,17 @@ static om_status infer(om_ctx *ctx, const om_op_call *call) {
   const om_tensor *x = call->inputs[0];
   om_tensor *y = call->outputs[0];
   om_conv_shape shape;
-  OM_TRY(om_quantize_check_type(ctx, call, p->w, OM_DT_BYTE_INT));
+  OM_TRY(om_quantize_check_type(ctx, call, p->roles.b, OM_DT_BYTE_INT));
   OM_TRY(fit(ctx, call, &shape));
-  OM_TRY(om_quantize_check_type(ctx, call, p->x_zero, OM_DT(x->dtype)));
-  OM_TRY(om_quantize_check_type(ctx, call, p->w_zero, OM_DT(call->inputs[p->w]->dtype)));
-  OM_TRY(om_quantize_check_single(ctx, call, p->x_zero));
-  OM_TRY(om_quantize_check_list(ctx, call, p->w_zero, shape.out_channels));
-  if (p->y_scale != NONE) OM_TRY(check_scales(ctx, call, shape.out_channels));
+  OM_TRY(om_quantize_check_type(ctx, call, p->roles.a_zero, OM_DT(x->dtype)));
+  OM_TRY(
+      om_quantize_check_type(ctx, call, p->roles.b_zero, OM_DT(call->inputs[p->roles.b]->dtype)));
+  OM_TRY(om_quantize_check_single(ctx, call, p->roles.a_zero));
+  OM_TRY(om_quantize_check_list(ctx, call, p->roles.b_zero, shape.out_channels));
+  if (p->roles.y_scale != NONE) OM_TRY(check_scales(ctx, call, shape.out_channels));
   if (!y) return OM_OK;
   om_window_shape(&shape.window, shape.out_channels, x, y);
-  y->dtype = p->y_zero == NONE ? OM_DTYPE_I32 : call->inputs[p->y_zero]->dtype;
+  y->dtype = p->roles.y_zero == NONE ? OM_DTYPE_I32 : call->inputs[p->roles.y_zero]->dtype;
   return OM_OK;
 }
 
@@ -104,7 +94,7 @@ static om_qconv_places places_of(const om_op_call *call, const om_conv_shape *sh
   const om_qconv_params *p = call->params;
   om_qconv_places at = {.x = 0};
   at.w = om_size_align(om_tensor_elems(call->inputs[0]), 16);
-  at.sums = at.w + om_size_align(om_tensor_elems(call->inputs[p->w]), 16);
+  at.sums = at.w + om_size_align(om_tensor_elems(call->inputs[p->roles.b]), 16);
   at.scales = at.sums + om_size_align(om_tensor_elems(call->outputs[0]), 16);
   at.rest = at.scales + om_size_align((size_t)shape->out_channels, 16);
   return at;
@@ -113,7 +103,8 @@ static om_qconv_places places_of(const om_op_call *call, const om_conv_shape *sh
 static om_conv_shape shape_of(const om_op_call *call) {
   const om_qconv_params *p = call->params;
   om_conv_shape shape = {.group = 0};
-  (void)om_conv_fit(&p->conv, call->inputs[0], call->inputs[p->w], &shape); /* infer saw to it */
+  (void)om_conv_fit(
+      &p->conv, call->inputs[0], call->inputs[p->roles.b], &shape); /* infer saw to it */
   return shape;
 }
 
@@ -131,8 +122,8 @@ __attribute__((noinline)) static void requantize(om_ctx *ctx,
                                                  const om_tensor *sums,
                                                  float *scales) {
   const om_qconv_params *p = call->params;
-  const om_tensor *w_scale = call->inputs[p->w_scale];
-  const float x_scale = om_quantize_single(call->inputs[p->x_scale], 1.0f);
+  const om_tensor *w_scale = call->inputs[p->roles.b_scale];
+  const float x_scale = om_quantize_single(call->inputs[p->roles.a_scale], 1.0f);
   om_cast_elems(
       w_scale->dtype, w_scale->data, OM_DTYPE_F32, scales, om_tensor_elems(w_scale), true);
   const om_requantize_job job = {
@@ -142,8 +133,8 @@ __attribute__((noinline)) static void requantize(om_ctx *ctx,
       .a_shape = {.dtype = OM_DTYPE_F32},
       .b_shape = om_quantize_along(w_scale, sums->rank, 1),
       .is_quantized = true,
-      .scale = om_quantize_single(call->inputs[p->y_scale], 1.0f),
-      .zero = om_quantize_single(operand(call, p->y_zero), 0.0f),
+      .scale = om_quantize_single(call->inputs[p->roles.y_scale], 1.0f),
+      .zero = om_quantize_single(om_quantize_operand(call, p->roles.y_zero), 0.0f),
       .out = call->outputs[0],
   };
   om_requantize_run(ctx, &job);
@@ -151,9 +142,9 @@ __attribute__((noinline)) static void requantize(om_ctx *ctx,
 
 static om_status run(om_ctx *ctx, const om_op_call *call) {
   const om_qconv_params *p = call->params;
-  const om_tensor *w = call->inputs[p->w];
-  const om_tensor *w_zero = operand(call, p->w_zero);
-  const om_tensor *bias = operand(call, p->bias);
+  const om_tensor *w = call->inputs[p->roles.b];
+  const om_tensor *w_zero = om_quantize_operand(call, p->roles.b_zero);
+  const om_tensor *bias = om_quantize_operand(call, p->roles.bias);
   if (!call->outputs[0] || om_tensor_elems(call->outputs[0]) == 0) return OM_OK;
   const om_conv_shape shape = shape_of(call);
   const om_conv_pass pass = om_conv_forward_pass(&shape);
@@ -161,10 +152,14 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
   uint32_t *scratch = call->scratch;
   om_tensor sums = *call->outputs[0];
   om_tensor zero = {.rank = 0};
-  if (p->y_scale != NONE) sums.data = scratch + at.sums;
+  if (p->roles.y_scale != NONE) sums.data = scratch + at.sums;
   sums.dtype = OM_DTYPE_I32;
   if (w_zero) zero = om_quantize_along(w_zero, w->rank, 0);
-  om_quantize_shift(ctx, call->inputs[0], operand(call, p->x_zero), OM_DTYPE_I32, scratch + at.x);
+  om_quantize_shift(ctx,
+                    call->inputs[0],
+                    om_quantize_operand(call, p->roles.a_zero),
+                    OM_DTYPE_I32,
+                    scratch + at.x);
   om_quantize_shift(ctx, w, w_zero ? &zero : NULL, OM_DTYPE_I32, scratch + at.w);
   om_conv_run_u32(ctx,
                   &pass,
@@ -173,7 +168,8 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
                   bias ? bias->data : NULL,
                   sums.data,
                   scratch + at.rest);
-  if (p->y_scale != NONE) requantize(ctx, call, &sums, (float *)(void *)(scratch + at.scales));
+  if (p->roles.y_scale != NONE)
+    requantize(ctx, call, &sums, (float *)(void *)(scratch + at.scales));
   return OM_OK;
 }
 

@@ -9,22 +9,9 @@
 #include <inttypes.h>
 
 #include "cpu/exact/om_cast.h"
-#include "ops/op_matmul.h"
 #include "ops/op_quantize.h"
 
-typedef struct om_qmatmul_params {
-  om_gemm_params gemm;                            /* of QGemm; else as its defaults */
-  uint8_t a, a_scale, a_zero, b, b_scale, b_zero; /* inputs; UINT8_MAX: the operator has none */
-  uint8_t y_scale, y_zero, bias;
-  bool is_gemm;
-  bool quantizes_a; /* a is float32, and gets scale and zero point of its own range */
-} om_qmatmul_params;
-
-enum { NONE = UINT8_MAX };
-
-static const om_tensor *operand(const om_op_call *call, uint8_t index) {
-  return index == NONE ? NULL : om_rule_input(call, index);
-}
+enum { NONE = OM_QUANTIZE_NONE };
 
 /* ---- What the operators' inputs are ---- */
 
@@ -32,14 +19,14 @@ static om_status resolve_integer(om_ctx *ctx, const om_node *node, void *params)
   (void)ctx;
   (void)node;
   *(om_qmatmul_params *)params = (om_qmatmul_params){.gemm = {.alpha = 1.0f},
-                                                     .b = 1,
-                                                     .a_zero = 2,
-                                                     .b_zero = 3,
-                                                     .a_scale = NONE,
-                                                     .b_scale = NONE,
-                                                     .y_scale = NONE,
-                                                     .y_zero = NONE,
-                                                     .bias = NONE};
+                                                     .roles = {.b = 1,
+                                                               .a_zero = 2,
+                                                               .b_zero = 3,
+                                                               .a_scale = NONE,
+                                                               .b_scale = NONE,
+                                                               .y_scale = NONE,
+                                                               .y_zero = NONE,
+                                                               .bias = NONE}};
   return OM_OK;
 }
 
@@ -47,14 +34,14 @@ static om_status resolve_linear(om_ctx *ctx, const om_node *node, void *params) 
   (void)ctx;
   (void)node;
   *(om_qmatmul_params *)params = (om_qmatmul_params){.gemm = {.alpha = 1.0f},
-                                                     .a_scale = 1,
-                                                     .a_zero = 2,
-                                                     .b = 3,
-                                                     .b_scale = 4,
-                                                     .b_zero = 5,
-                                                     .y_scale = 6,
-                                                     .y_zero = 7,
-                                                     .bias = NONE};
+                                                     .roles = {.a_scale = 1,
+                                                               .a_zero = 2,
+                                                               .b = 3,
+                                                               .b_scale = 4,
+                                                               .b_zero = 5,
+                                                               .y_scale = 6,
+                                                               .y_zero = 7,
+                                                               .bias = NONE}};
   return OM_OK;
 }
 
@@ -62,14 +49,14 @@ static om_status resolve_to_float(om_ctx *ctx, const om_node *node, void *params
   (void)ctx;
   (void)node;
   *(om_qmatmul_params *)params = (om_qmatmul_params){.gemm = {.alpha = 1.0f},
-                                                     .b = 1,
-                                                     .a_scale = 2,
-                                                     .b_scale = 3,
-                                                     .a_zero = 4,
-                                                     .b_zero = 5,
-                                                     .bias = 6,
-                                                     .y_scale = NONE,
-                                                     .y_zero = NONE};
+                                                     .roles = {.b = 1,
+                                                               .a_scale = 2,
+                                                               .b_scale = 3,
+                                                               .a_zero = 4,
+                                                               .b_zero = 5,
+                                                               .bias = 6,
+                                                               .y_scale = NONE,
+                                                               .y_zero = NONE}};
   return OM_OK;
 }
 
@@ -78,14 +65,14 @@ static om_status resolve_dynamic(om_ctx *ctx, const om_node *node, void *params)
   (void)node;
   *(om_qmatmul_params *)params = (om_qmatmul_params){.gemm = {.alpha = 1.0f},
                                                      .quantizes_a = true,
-                                                     .b = 1,
-                                                     .b_scale = 2,
-                                                     .b_zero = 3,
-                                                     .bias = 4,
-                                                     .a_scale = NONE,
-                                                     .a_zero = NONE,
-                                                     .y_scale = NONE,
-                                                     .y_zero = NONE};
+                                                     .roles = {.b = 1,
+                                                               .b_scale = 2,
+                                                               .b_zero = 3,
+                                                               .bias = 4,
+                                                               .a_scale = NONE,
+                                                               .a_zero = NONE,
+                                                               .y_scale = NONE,
+                                                               .y_zero = NONE}};
   return OM_OK;
 }
 
@@ -94,14 +81,14 @@ static om_status resolve_gemm(om_ctx *ctx, const om_node *node, void *params) {
   int64_t turns_a = 0;
   int64_t turns_b = 0;
   *p = (om_qmatmul_params){.is_gemm = true,
-                           .a_scale = 1,
-                           .a_zero = 2,
-                           .b = 3,
-                           .b_scale = 4,
-                           .b_zero = 5,
-                           .bias = 6,
-                           .y_scale = 7,
-                           .y_zero = 8};
+                           .roles = {.a_scale = 1,
+                                     .a_zero = 2,
+                                     .b = 3,
+                                     .b_scale = 4,
+                                     .b_zero = 5,
+                                     .bias = 6,
+                                     .y_scale = 7,
+                                     .y_zero = 8}};
   OM_TRY(om_node_attr_float(ctx, node, "alpha", 1.0f, &p->gemm.alpha));
   OM_TRY(om_node_attr_int(ctx, node, "transA", 0, &turns_a));
   OM_TRY(om_node_attr_int(ctx, node, "transB", 0, &turns_b));
@@ -136,13 +123,13 @@ static om_tensor as_parameter(const om_tensor *t, const om_tensor *matrix, bool 
 
 static om_status check_parameter(om_ctx *ctx, const om_op_call *call, uint8_t index, bool is_of_a) {
   const om_qmatmul_params *p = call->params;
-  const om_tensor *matrix = call->inputs[is_of_a ? p->a : p->b];
-  const om_tensor *t = operand(call, index);
+  const om_tensor *matrix = call->inputs[is_of_a ? 0 : p->roles.b];
+  const om_tensor *t = om_quantize_operand(call, index);
   if (!t) return OM_OK;
   const om_tensor own = as_parameter(t, matrix, is_of_a);
   bool fits = own.rank <= matrix->rank;
   /* A vector has neither rows nor columns in the result. */
-  if (call->inputs[p->a]->rank == 1 || call->inputs[p->b]->rank == 1) fits = own.rank == 0;
+  if (call->inputs[0]->rank == 1 || call->inputs[p->roles.b]->rank == 1) fits = own.rank == 0;
   for (uint32_t d = 0; fits && d < own.rank; ++d) {
     const uint32_t axis = matrix->rank - own.rank + d;
     const bool is_depth = axis + (is_of_a ? 1 : 2) == matrix->rank;
@@ -153,31 +140,34 @@ static om_status check_parameter(om_ctx *ctx, const om_op_call *call, uint8_t in
 
 static om_status check_parameters(om_ctx *ctx, const om_op_call *call) {
   const om_qmatmul_params *p = call->params;
-  const om_tensor *a = call->inputs[p->a];
-  const om_tensor *b = call->inputs[p->b];
+  const om_tensor *a = call->inputs[0];
+  const om_tensor *b = call->inputs[p->roles.b];
   const bool is_float = (OM_DT(a->dtype) & OM_DT_FLOAT8) != 0;
-  OM_TRY(om_quantize_check_type(ctx, call, p->b, is_float ? OM_DT_FLOAT8 : OM_DT_BYTE_INT));
-  if (p->a_zero != NONE) OM_TRY(om_quantize_check_type(ctx, call, p->a_zero, OM_DT(a->dtype)));
-  OM_TRY(om_quantize_check_type(ctx, call, p->b_zero, OM_DT(b->dtype)));
-  if (p->a_scale != NONE) OM_TRY(om_quantize_check_type(ctx, call, p->a_scale, OM_DT_NARROW_FLOAT));
-  if (p->b_scale != NONE) OM_TRY(om_quantize_check_type(ctx, call, p->b_scale, OM_DT_NARROW_FLOAT));
+  OM_TRY(om_quantize_check_type(ctx, call, p->roles.b, is_float ? OM_DT_FLOAT8 : OM_DT_BYTE_INT));
+  if (p->roles.a_zero != NONE)
+    OM_TRY(om_quantize_check_type(ctx, call, p->roles.a_zero, OM_DT(a->dtype)));
+  OM_TRY(om_quantize_check_type(ctx, call, p->roles.b_zero, OM_DT(b->dtype)));
+  if (p->roles.a_scale != NONE)
+    OM_TRY(om_quantize_check_type(ctx, call, p->roles.a_scale, OM_DT_NARROW_FLOAT));
+  if (p->roles.b_scale != NONE)
+    OM_TRY(om_quantize_check_type(ctx, call, p->roles.b_scale, OM_DT_NARROW_FLOAT));
   if (p->is_gemm) {
-    OM_TRY(om_quantize_check_single(ctx, call, p->a_scale));
-    OM_TRY(om_quantize_check_single(ctx, call, p->a_zero));
+    OM_TRY(om_quantize_check_single(ctx, call, p->roles.a_scale));
+    OM_TRY(om_quantize_check_single(ctx, call, p->roles.a_zero));
     const int64_t cols = b->dims[p->gemm.is_b_transposed ? 0 : 1];
-    OM_TRY(om_quantize_check_list(ctx, call, p->b_scale, cols));
-    OM_TRY(om_quantize_check_list(ctx, call, p->b_zero, cols));
+    OM_TRY(om_quantize_check_list(ctx, call, p->roles.b_scale, cols));
+    OM_TRY(om_quantize_check_list(ctx, call, p->roles.b_zero, cols));
   } else {
-    OM_TRY(check_parameter(ctx, call, p->a_scale, true));
-    OM_TRY(check_parameter(ctx, call, p->a_zero, true));
-    OM_TRY(check_parameter(ctx, call, p->b_scale, false));
-    OM_TRY(check_parameter(ctx, call, p->b_zero, false));
+    OM_TRY(check_parameter(ctx, call, p->roles.a_scale, true));
+    OM_TRY(check_parameter(ctx, call, p->roles.a_zero, true));
+    OM_TRY(check_parameter(ctx, call, p->roles.b_scale, false));
+    OM_TRY(check_parameter(ctx, call, p->roles.b_zero, false));
   }
-  if (p->y_scale == NONE) return OM_OK;
-  OM_TRY(om_quantize_check_type(ctx, call, p->y_scale, OM_DT_NARROW_FLOAT));
-  OM_TRY(om_quantize_check_type(ctx, call, p->y_zero, OM_DT_BYTE_INT | OM_DT_FLOAT8));
-  OM_TRY(om_quantize_check_single(ctx, call, p->y_scale));
-  return om_quantize_check_single(ctx, call, p->y_zero);
+  if (p->roles.y_scale == NONE) return OM_OK;
+  OM_TRY(om_quantize_check_type(ctx, call, p->roles.y_scale, OM_DT_NARROW_FLOAT));
+  OM_TRY(om_quantize_check_type(ctx, call, p->roles.y_zero, OM_DT_BYTE_INT | OM_DT_FLOAT8));
+  OM_TRY(om_quantize_check_single(ctx, call, p->roles.y_scale));
+  return om_quantize_check_single(ctx, call, p->roles.y_zero);
 }
 
 static om_status shape_of(om_ctx *ctx,
@@ -185,8 +175,8 @@ static om_status shape_of(om_ctx *ctx,
                           uint32_t *out_rank,
                           int64_t out_dims[OM_MAX_RANK + 2]) {
   const om_qmatmul_params *p = call->params;
-  const om_tensor *a = call->inputs[p->a];
-  const om_tensor *b = call->inputs[p->b];
+  const om_tensor *a = call->inputs[0];
+  const om_tensor *b = call->inputs[p->roles.b];
   om_matmul m;
   if (!p->is_gemm) return om_matmul_shape(ctx, a, b, out_rank, out_dims);
   if (a->rank != 2 || b->rank != 2 ||
@@ -206,30 +196,30 @@ static om_status shape_of(om_ctx *ctx,
 
 static om_status check_bias(om_ctx *ctx, const om_op_call *call, uint32_t rank, const int64_t *y) {
   const om_qmatmul_params *p = call->params;
-  const om_tensor *bias = operand(call, p->bias);
+  const om_tensor *bias = om_quantize_operand(call, p->roles.bias);
   if (!bias) return OM_OK;
   OM_TRY(om_quantize_check_type(
-      ctx, call, p->bias, p->is_gemm ? OM_DT(OM_DTYPE_I32) : OM_DT_NARROW_FLOAT));
+      ctx, call, p->roles.bias, p->is_gemm ? OM_DT(OM_DTYPE_I32) : OM_DT_NARROW_FLOAT));
   bool fits = bias->rank <= rank;
   for (uint32_t d = 0; fits && d < bias->rank; ++d) {
     fits = bias->dims[d] == 1 || bias->dims[d] == y[rank - bias->rank + d];
   }
-  return fits ? OM_OK : fail_parameter(ctx, p->bias, bias);
+  return fits ? OM_OK : fail_parameter(ctx, p->roles.bias, bias);
 }
 
 static om_status infer(om_ctx *ctx, const om_op_call *call) {
   const om_qmatmul_params *p = call->params;
-  const om_tensor *y_zero = operand(call, p->y_zero);
-  const om_tensor *y_scale = operand(call, p->y_scale);
+  const om_tensor *y_zero = om_quantize_operand(call, p->roles.y_zero);
+  const om_tensor *y_scale = om_quantize_operand(call, p->roles.y_scale);
   int64_t dims[OM_MAX_RANK + 2] = {0};
   uint32_t rank = 0;
   om_dtype dtype = OM_DTYPE_F32;
   OM_TRY(shape_of(ctx, call, &rank, dims));
   OM_TRY(check_parameters(ctx, call));
   OM_TRY(check_bias(ctx, call, rank, dims));
-  if (p->a_scale == NONE && !p->quantizes_a) dtype = OM_DTYPE_I32;
+  if (p->roles.a_scale == NONE && !p->quantizes_a) dtype = OM_DTYPE_I32;
   if (y_zero && y_scale) dtype = y_zero->dtype;
-  if (p->is_gemm && y_scale && !y_zero) dtype = call->inputs[p->a]->dtype;
+  if (p->is_gemm && y_scale && !y_zero) dtype = call->inputs[0]->dtype;
   return om_rule_set(ctx, call, 0, dtype, rank, dims);
 }
 
@@ -250,20 +240,20 @@ static om_matmul product_of(const om_op_call *call) {
   const om_qmatmul_params *p = call->params;
   om_matmul m;
   if (p->is_gemm) {
-    om_gemm_describe(&p->gemm, call->inputs[p->a], call->inputs[p->b], &m);
+    om_gemm_describe(&p->gemm, call->inputs[0], call->inputs[p->roles.b], &m);
   } else {
-    om_matmul_describe(call->inputs[p->a], call->inputs[p->b], &m);
+    om_matmul_describe(call->inputs[0], call->inputs[p->roles.b], &m);
   }
   return m;
 }
 
 static om_qmatmul_places places_of(const om_op_call *call) {
   const om_qmatmul_params *p = call->params;
-  const om_tensor *a_scale = operand(call, p->a_scale);
-  const om_tensor *b_scale = operand(call, p->b_scale);
+  const om_tensor *a_scale = om_quantize_operand(call, p->roles.a_scale);
+  const om_tensor *b_scale = om_quantize_operand(call, p->roles.b_scale);
   om_qmatmul_places places = {.elems = 0};
-  places.a = take(&places, om_tensor_elems(call->inputs[p->a]));
-  places.b = take(&places, om_tensor_elems(call->inputs[p->b]));
+  places.a = take(&places, om_tensor_elems(call->inputs[0]));
+  places.b = take(&places, om_tensor_elems(call->inputs[p->roles.b]));
   places.sums = take(&places, om_tensor_elems(call->outputs[0]));
   places.a_scale = take(&places, a_scale ? om_tensor_elems(a_scale) : 1);
   places.b_scale = take(&places, b_scale ? om_tensor_elems(b_scale) : 1);
@@ -279,8 +269,8 @@ static size_t scratch_bytes(const om_op_call *call) {
 /* a without its zero point; where it is a float its own range is found first. */
 static void shift_a(om_ctx *ctx, const om_op_call *call, om_dtype to, void *out, float *out_scale) {
   const om_qmatmul_params *p = call->params;
-  const om_tensor *a = call->inputs[p->a];
-  const om_tensor *given = operand(call, p->a_zero);
+  const om_tensor *a = call->inputs[0];
+  const om_tensor *given = om_quantize_operand(call, p->roles.a_zero);
   if (!p->quantizes_a) {
     om_tensor zero;
     if (given) zero = p->is_gemm ? om_quantize_along(given, 0, 0) : as_parameter(given, a, true);
@@ -307,8 +297,8 @@ static void shift_a(om_ctx *ctx, const om_op_call *call, om_dtype to, void *out,
 
 static void shift_b(om_ctx *ctx, const om_op_call *call, om_dtype to, void *out) {
   const om_qmatmul_params *p = call->params;
-  const om_tensor *b = call->inputs[p->b];
-  const om_tensor *given = operand(call, p->b_zero);
+  const om_tensor *b = call->inputs[p->roles.b];
+  const om_tensor *given = om_quantize_operand(call, p->roles.b_zero);
   om_tensor zero;
   if (given && p->is_gemm) zero = om_quantize_along(given, 2, p->gemm.is_b_transposed ? 0 : 1);
   if (given && !p->is_gemm) zero = as_parameter(given, b, false);
@@ -332,7 +322,7 @@ __attribute__((noinline)) static void multiply(
 /* QGemm's C joins the sums. */
 static void add_bias(const om_op_call *call, int32_t *sums) {
   const om_qmatmul_params *p = call->params;
-  const om_tensor *bias = operand(call, p->bias);
+  const om_tensor *bias = om_quantize_operand(call, p->roles.bias);
   const om_tensor *y = call->outputs[0];
   if (!bias) return;
   const om_tensor *const operands[1] = {bias};
@@ -352,7 +342,7 @@ static void add_bias(const om_op_call *call, int32_t *sums) {
 /* The scales as float32, and how they broadcast to the result. */
 static om_tensor load_scale(const om_op_call *call, bool is_a, float own, float *target) {
   const om_qmatmul_params *p = call->params;
-  const om_tensor *given = operand(call, is_a ? p->a_scale : p->b_scale);
+  const om_tensor *given = om_quantize_operand(call, is_a ? p->roles.a_scale : p->roles.b_scale);
   om_tensor shape = {.dtype = OM_DTYPE_F32};
   if (!given) {
     *target = own;
@@ -360,7 +350,7 @@ static om_tensor load_scale(const om_op_call *call, bool is_a, float own, float 
   }
   om_cast_elems(given->dtype, given->data, OM_DTYPE_F32, target, om_tensor_elems(given), true);
   shape = p->is_gemm ? om_quantize_along(given, 2, 1)
-                     : as_parameter(given, call->inputs[is_a ? p->a : p->b], is_a);
+                     : as_parameter(given, call->inputs[is_a ? 0 : p->roles.b], is_a);
   shape.dtype = OM_DTYPE_F32;
   shape.data = NULL;
   return shape;
@@ -376,10 +366,10 @@ static void requantize(om_ctx *ctx, const om_op_call *call, const om_tensor *sum
       .b_scale = scratch + at.b_scale,
       .a_shape = load_scale(call, true, own, scratch + at.a_scale),
       .b_shape = load_scale(call, false, 1.0f, scratch + at.b_scale),
-      .is_quantized = operand(call, p->y_scale) != NULL,
-      .scale = om_quantize_single(operand(call, p->y_scale), 1.0f),
-      .zero = om_quantize_single(operand(call, p->y_zero), 0.0f),
-      .bias = p->is_gemm ? NULL : operand(call, p->bias),
+      .is_quantized = om_quantize_operand(call, p->roles.y_scale) != NULL,
+      .scale = om_quantize_single(om_quantize_operand(call, p->roles.y_scale), 1.0f),
+      .zero = om_quantize_single(om_quantize_operand(call, p->roles.y_zero), 0.0f),
+      .bias = p->is_gemm ? NULL : om_quantize_operand(call, p->roles.bias),
       .out = call->outputs[0],
   };
   if (p->gemm.alpha != 1.0f) scratch[at.a_scale] = scratch[at.a_scale] * p->gemm.alpha;
@@ -389,9 +379,9 @@ static void requantize(om_ctx *ctx, const om_op_call *call, const om_tensor *sum
 static om_status run(om_ctx *ctx, const om_op_call *call) {
   const om_qmatmul_params *p = call->params;
   const om_qmatmul_places at = places_of(call);
-  const bool is_float = (OM_DT(call->inputs[p->a]->dtype) & OM_DT_FLOAT8) != 0;
+  const bool is_float = (OM_DT(call->inputs[0]->dtype) & OM_DT_FLOAT8) != 0;
   const om_dtype to = is_float ? OM_DTYPE_F32 : OM_DTYPE_I32;
-  const bool is_whole = p->a_scale == NONE && !p->quantizes_a;
+  const bool is_whole = p->roles.a_scale == NONE && !p->quantizes_a;
   int32_t *scratch = call->scratch;
   om_tensor sums = *call->outputs[0];
   float own = 1.0f;

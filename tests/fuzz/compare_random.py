@@ -9,7 +9,6 @@ error; 1e-4 behind long chains); and exact mode must have the same bits on 1 and
 threshold (Floor, ArgMax, Cast to integers ...) reads inputs alone, or rounding would decide. A model that differs is
 kept as random_SEED.onnx in the working directory, and the exit code is 1; 77: no python3-onnx or onnxruntime.
 """
-import ctypes
 import math
 import sys
 import time
@@ -18,83 +17,13 @@ try:
     import numpy as np
     import onnxruntime
     from onnx import TensorProto, helper, numpy_helper
+
+    from onemodel import Library
 except ImportError as error:
     print(error)
     sys.exit(77)
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
-DTYPES = {1: np.float32, 2: np.uint8, 3: np.int8, 6: np.int32, 7: np.int64, 9: np.bool_, 10: np.float16, 11: np.float64}
-NUMBERS = {np.dtype(t): n for n, t in DTYPES.items()}
-
-# ---- The library, by its C interface ----
-
-
-class Tensor(ctypes.Structure):
-    _fields_ = [("dtype", ctypes.c_int), ("rank", ctypes.c_uint32), ("dims", ctypes.c_int64 * 8),
-                ("data", ctypes.c_void_p), ("data_bytes", ctypes.c_size_t)]
-
-
-class Named(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("tensor", Tensor)]
-
-
-class Args(ctypes.Structure):
-    _fields_ = [("struct_bytes", ctypes.c_size_t), ("inputs", ctypes.POINTER(Named)), ("input_count", ctypes.c_size_t),
-                ("outputs", ctypes.POINTER(Named)), ("output_count", ctypes.c_size_t)]
-
-
-class Options(ctypes.Structure): # the first fields of om_session_options, as an older program has them
-    _fields_ = [("struct_bytes", ctypes.c_size_t), ("mode", ctypes.c_int), ("threads", ctypes.c_uint32)]
-
-
-class Error(ctypes.Structure):
-    _fields_ = [("status", ctypes.c_int), ("line", ctypes.c_int), ("file", ctypes.c_char_p),
-                ("message", ctypes.c_char * 1024)]
-
-
-class Library:
-    FAST, EXACT = 0, 1
-
-    def __init__(self, path):
-        self.c = ctypes.CDLL(path)
-        self.error = Error()
-
-    def check(self, status):
-        if status != 0:
-            raise RuntimeError(self.error.message.decode())
-
-    def run(self, model_bytes, feed, names, mode, threads):
-        model, session = ctypes.c_void_p(), ctypes.c_void_p()
-        options = Options(ctypes.sizeof(Options), mode, threads)
-        try:
-            self.check(self.c.om_model_load_memory(model_bytes, ctypes.c_size_t(len(model_bytes)), None,
-                                                   ctypes.byref(model), ctypes.byref(self.error)))
-            self.check(self.c.om_session_create(model, ctypes.byref(options), ctypes.byref(session),
-                                                ctypes.byref(self.error)))
-            inputs = (Named * len(feed))(*[Named(name.encode(), tensor_of(a)) for name, a in feed.items()])
-            outputs = (Named * len(names))(*[Named(name.encode(), Tensor()) for name in names])
-            args = Args(ctypes.sizeof(Args), inputs, len(feed), outputs, len(names))
-            self.check(self.c.om_session_run(session, ctypes.byref(args), ctypes.byref(self.error)))
-            return [array_of(o.tensor) for o in outputs]
-        finally:
-            self.c.om_session_destroy(session)
-            self.c.om_model_destroy(model)
-
-
-def tensor_of(array):
-    tensor = Tensor(NUMBERS[array.dtype], array.ndim)
-    tensor.dims[:array.ndim] = array.shape
-    tensor.data, tensor.data_bytes = array.ctypes.data, array.nbytes
-    return tensor
-
-
-def array_of(tensor):
-    dtype, shape = np.dtype(DTYPES[tensor.dtype]), tuple(tensor.dims[:tensor.rank])
-    count = math.prod(shape)
-    if count == 0:
-        return np.zeros(shape, dtype)
-    return np.frombuffer(ctypes.string_at(tensor.data, count * dtype.itemsize), dtype).reshape(shape).copy()
-
 
 # ---- Models ----
 

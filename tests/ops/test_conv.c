@@ -133,6 +133,12 @@ static const om_op_case conv_cases[] = {
     {.name = "windows_of_padding_alone", /* the last columns read no input */
      .inputs = {"f32 6x6x4x1x1", "f32 4x6x3x1x1 const", "f32 4 const"},
      .attrs = "dilations=1,2,2 pads=0,0,1,2,1,2 strides=1,2,2"},
+    {.name = "first_axis_of_padding_alone", /* its one result reads no input */
+     .inputs = {"f32 3x5x1x5x3", "f32 4x5x1x3x3 const", "f32 4 const"},
+     .attrs = "pads=1,0,2,0,0,1 strides=2,2,1"},
+    {.name = "one_term_of_minus_0", /* a sum begins with 0 */
+     .inputs = {"f32 1x1x1x4 = 0 -0 1 2", "f32 1x1x1x1 const = -1"}},
+    {.name = "terms_of_minus_0", .inputs = {"f32 1x1x5x5 = 0", "f32 2x1x3x3 const = -1"}},
     {.name = "one_column_of_results",
      .inputs = {"f32 1x1x4x3", "f32 1x1x1x3 const"},
      .attrs = "pads=0,0,0,1 strides=1,2"},

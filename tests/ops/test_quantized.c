@@ -169,12 +169,20 @@ static const om_op_case integer_cases[] = {
     {.name = "zeros",
      .inputs = {"u8 3x7 range 0 255", "u8 7x5 range 0 255", "u8 scalar = 128", "u8 1 = 9"}},
     {.name = "rows_cols", .inputs = {"u8 3x7", "i8 7x5", "u8 3 = 1 2 3", "i8 5 = -1 2 -3 4 -5"}},
-    {.name = "rows_cols_batch", .inputs = {"u8 2x3x7", "i8 2x7x5", "u8 2x3x1", "i8 2x1x5"}},
+    {.name = "rows_cols_batch",
+     .inputs = {"u8 2x3x7", "i8 2x7x5", "u8 2x3x1", "i8 2x1x5"},
+     .declined = "its scales or zero points differ in the batch"},
+    {.name = "rows_of_a_batch", .inputs = {"u8 2x3x7", "i8 7x5", "u8 3 = 1 2 3", "i8 5"}},
+    {.name = "batches", .inputs = {"u8 2x3x7", "i8 2x7x5", "u8 3 = 1 2 3", "i8 5"}},
+    {.name = "tiles", .inputs = {"u8 65x130 range 0 255", "i8 130x129 range -128 127"}},
+    {.name = "grid",
+     .inputs = {"u8 65536x1x1", "u8 65536x1x1"},
+     .declined = "it needs 65536 workgroups in one dimension of the grid"},
     {.name = "batch_of_a", .inputs = {"u8 2x3x7", "i8 7x5", "u8 scalar = 5", "i8 5"}},
     {.name = "deep", .inputs = {"u8 2x999 = 255", "i8 999x33 = -128"}},
     {.name = "signed", .inputs = {"i8 17x64 range -128 127", "i8 64x70 range -128 127"}},
     {.name = "empty_depth", .inputs = {"u8 2x0", "u8 0x3"}},
-    {.name = "empty", .inputs = {"u8 0x2", "u8 2x3"}},
+    {.name = "empty", .inputs = {"u8 0x2", "u8 2x3"}, .declined = "an empty tensor"},
     {.name = "depths", .inputs = {"u8 2x3", "u8 2x3"}, .error = "cannot be multiplied"},
     {.name = "b_type", .inputs = {"u8 2x3", "i32 3x2"}, .error = "Input 1 is int32"},
     {.name = "zero_shape",
@@ -184,6 +192,17 @@ static const om_op_case integer_cases[] = {
      .inputs = {"u8 2x3", "u8 3x2", "-", "u8 3x1"},
      .error = "does not go with its matrix"},
     {.name = "zero_type", .inputs = {"u8 2x3", "u8 3x2", "i8 scalar"}, .error = "Input 2 is int8"},
+};
+
+/* The kernel counts two runs of axes in a batch. */
+static const om_op_case integer_batch_cases[] = {
+    {.name = "first_repeats",
+     .inputs = {"u8 1x2x1x2 = 1 2 3 4", "u8 2x1x2x1 = 1 0 0 1"},
+     .expected = {"1 3 2 4"}},
+    {.name = "in_turn",
+     .inputs = {"u8 2x1x2x1x1 = 1 2 3 4", "u8 2x2x1x1 = 1 10 100 1"},
+     .expected = {"1 20 100 2 3 40 300 4"},
+     .declined = "its batch repeats in too many ways"},
 };
 
 static const om_op_case integer_vector_cases[] = {
@@ -229,7 +248,18 @@ static const om_op_case linear_cases[] = {
                 "f16 scalar = 0.25",
                 "i8 scalar = 1",
                 "f16 scalar = 0.5",
-                "i8 scalar = 3"}},
+                "i8 scalar = 3"},
+     .declined = "no kernel for a scale of float16"},
+    {.name = "batch_rows",
+     .inputs = {"i8 2x3x7",
+                "f32 2x3x1 range 0.1 1",
+                "i8 2x3x1 = 1 2 3 4 5 6",
+                "i8 7x4",
+                "f32 1 = 0.25",
+                "i8 1 = 1",
+                "f32 1 = 0.1",
+                "i8 1 = 3"},
+     .declined = "its scales or zero points differ in the batch"},
     {.name = "y_rows",
      .inputs = {"i8 3x7",
                 "f32 scalar",
@@ -262,7 +292,8 @@ static const om_op_case float8_cases[] = {
                 "f32 scalar = 4"},
      .graph = "a = Cast(x0) to=17; z = Cast(x2) to=17; b = Cast(x3) to=19; u = Cast(x2) to=19; "
               "t = QLinearMatMul(a, x1, z, b, x4, u, x5, z); y0 = Cast(t) to=1",
-     .expected = {"2 3.25"}},
+     .expected = {"2 3.25"},
+     .declined = "no kernel for float8_e4m3fn"},
 };
 
 static const om_op_case gemm_cases[] = {
@@ -308,6 +339,9 @@ static const om_op_case to_float_cases[] = {
                 "i8 5 = 1 2 3 4 5",
                 "f32 5"}},
     {.name = "no_zeros", .inputs = {"u8 3x7", "u8 7x5", "f32 1 = 0.1", "f32 1 = 0.2"}},
+    {.name = "bias_of_rows",
+     .inputs = {"u8 3x7", "u8 7x5", "f32 1 = 0.1", "f32 1 = 0.2", "-", "-", "f32 3x1"},
+     .declined = "its bias is no list of float32"},
     {.name = "bias_shape",
      .inputs = {"u8 3x7", "u8 7x5", "f32 1", "f32 1", "-", "-", "f32 4"},
      .error = "Input 6"},
@@ -334,7 +368,17 @@ static const om_op_case conv_integer_cases[] = {
      .inputs = {"u8 1x2x4x4x4", "u8 2x2x2x2x2", "u8 1 = 1"},
      .attrs = "pads=1,0,0,1,0,0"},
     {.name = "deep", .inputs = {"u8 1x150x3x3 = 255", "u8 5x150x3x3 = 255"}},
-    {.name = "empty", .inputs = {"u8 0x2x5", "u8 3x2x3"}},
+    {.name = "tiles",
+     .inputs = {"u8 2x9x13x11 range 0 255", "i8 70x9x3x3 range -128 127", "u8 1 = 99"},
+     .attrs = "pads=1,2,1,0 strides=[1,1]"},
+    {.name = "depthwise",
+     .inputs = {"i8 2x5x9x7", "i8 10x1x3x3", "i8 1 = 3", "i8 10"},
+     .attrs = "group=5 pads=1,1,1,1 strides=2,2"},
+    {.name = "long_pad",
+     .inputs = {"u8 1x1x3", "u8 1x1x1"},
+     .attrs = "pads=16777217,0 strides=[16777216]",
+     .declined = "an extent or pad is too large for the kernel"},
+    {.name = "empty", .inputs = {"u8 0x2x5", "u8 3x2x3"}, .declined = "an empty tensor"},
     {.name = "w_type", .inputs = {"u8 1x2x5", "f32 3x2x3"}, .error = "Input 1 is float32"},
     {.name = "zeros",
      .inputs = {"u8 1x2x5", "u8 3x2x3", "u8 scalar", "u8 2"},
@@ -387,15 +431,20 @@ static const om_op_case conv_bias_cases[] = {
    .cases = table,                                            \
    .case_count = sizeof(table) / sizeof((table)[0]),          \
    .reference = function,                                     \
-   .declined = "no kernel for this operator",                 \
    .domain = own_domain}
 
 static const om_op_suite suites[] = {
     OM_QUANTIZED_SUITE("MatMulInteger", NULL, integer_cases, matmul),
+    OM_QUANTIZED_SUITE("MatMulInteger", NULL, integer_batch_cases, NULL),
     OM_QUANTIZED_SUITE("MatMulInteger", NULL, integer_vector_cases, NULL),
     OM_QUANTIZED_SUITE("QLinearMatMul", NULL, linear_cases, matmul),
     OM_QUANTIZED_SUITE("QLinearMatMul", NULL, float8_cases, NULL),
-    OM_QUANTIZED_SUITE("QGemm", "com.microsoft", gemm_cases, matmul),
+    {.op_type = "QGemm",
+     .domain = "com.microsoft",
+     .cases = gemm_cases,
+     .case_count = sizeof gemm_cases / sizeof gemm_cases[0],
+     .reference = matmul,
+     .declined = "no kernel for this operator"},
     OM_QUANTIZED_SUITE("MatMulIntegerToFloat", "com.microsoft", to_float_cases, matmul),
     OM_QUANTIZED_SUITE("DynamicQuantizeMatMul", "com.microsoft", dynamic_cases, NULL),
     OM_QUANTIZED_SUITE("ConvInteger", NULL, conv_integer_cases, conv),

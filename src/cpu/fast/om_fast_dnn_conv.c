@@ -13,8 +13,9 @@ typedef struct place { /* how the spatial axes of om_fast_conv map to oneDNN's *
   int count;
 } place;
 
+/* The first axis is left out where its one result reads its one element: with a pad it may not. */
 static place place_of(const om_fast_conv *c) {
-  const bool is_flat = c->in[0] == 1 && c->out[0] == 1 && c->kernel[0] == 1;
+  const bool is_flat = c->in[0] == 1 && c->out[0] == 1 && c->kernel[0] == 1 && c->pad_begin[0] == 0;
   return is_flat ? (place){1, 2} : (place){0, 3};
 }
 

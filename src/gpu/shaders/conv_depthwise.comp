@@ -63,7 +63,7 @@ float load(uint column, bool is_column_inside, int y) {
 #define SPAN (3 * S + K)           // input elements of a column that four results read
 
 vec4 window_sums(uint plane, uint w, int y, int x) {
-  OM_PRECISE vec4 sum = vec4(0.0);
+  OM_PRECISE vec4 sum = vec4(OM_START(P.quads));
   float v[K * SPAN];
   [[unroll]] for (int kx = 0; kx < K; ++kx) {
     bool is_inside = uint(x + kx) < P.in_w;
@@ -90,7 +90,8 @@ vec4 window_sums(uint plane, uint w, int y, int x) {
   uint term = 0u;
   OM_PRECISE vec4 total = vec4(0.0);
   OM_PRECISE vec4 group = vec4(0.0);
-  OM_PRECISE vec4 block = vec4(0.0);
+  vec4 start = vec4(OM_START(P.quads));
+  OM_PRECISE vec4 block = start;
   for (uint ky = 0u; ky < kernel_h; ++ky) {
     int at_y = y + int(ky * P.dilation_h);
     for (uint kx = 0u; kx < kernel_w; ++kx) {
@@ -115,7 +116,7 @@ vec4 window_sums(uint plane, uint w, int y, int x) {
             total = total + group;
           }
         }
-        block = vec4(0.0);
+        block = start;
       }
     }
   }

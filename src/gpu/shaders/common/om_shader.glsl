@@ -38,6 +38,14 @@
 #  define OM_PRECISE
 #endif
 
+// The 0 that a sum begins with, from a parameter below 2^31. A compiler that knows the 0 may take x for
+// 0 + x, which is wrong for x = -0 (lavapipe of Mesa 25 does, also in what is precise).
+#if OM_EXACT
+#  define OM_START(parameter) float((parameter) >> 31)
+#else
+#  define OM_START(parameter) 0.0
+#endif
+
 // A specialization constant. Read it through a variable (`uint v = NAME;`) before comparing it
 // with a literal: an expression of constants alone does not survive the way to WGSL.
 #define OM_CONSTANT(number, name, initial) layout(constant_id = number) const uint name = initial;
