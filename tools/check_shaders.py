@@ -15,6 +15,8 @@ def main():
     # These two stand for all forms of a kernel.
     for name in re.findall(r"\bOM_GPU_(?:FORMS\(|KERNEL\(\w+,\s*)(\w+)", sources):
         used |= {name, f"{name}_HALF"}
+    for name in re.findall(r"\bOM_GPU_ROW_FORMS\((\w+)", sources):
+        used |= {name, f"{name}_HALF", f"{name}_ALONE", f"{name}_ALONE_HALF"}
     failed = 0
     texts = sorted((ROOT / "src/gpu/shaders").glob("*.comp")) + sorted((ROOT / "src/gpu/sm90").glob("*.c"))
     for path in texts:

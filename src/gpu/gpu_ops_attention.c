@@ -2,7 +2,8 @@
  *
  * The workgroups take 16, 32 or 64 rows: as many as leave work for the whole device. Where few rows
  * meet many keys, they take chunks of the keys, which a second pass joins in order. Matrix hardware
- * takes what fits it (attention_matrix.comp). Exact mode goes its own way, in three passes
+ * takes what fits it (attention_matrix.comp). Where shared memory is dear, each invocation takes a
+ * row (attention_alone.comp). Exact mode goes its own way, in three passes
  * (om_gpu_attention_exact.c).
  */
 #include "abi/attention_merge_params.h"
@@ -198,12 +199,40 @@ static bool choose_matrix(const om_gpu_binder *b, const om_attention *a, cut *c)
   return c->matrix != NULL;
 }
 
+/* Whether its offsets and strides, those of keys in the order of Q's rows, are whole quads. */
+static bool lies_in_quads(const om_attention_side *side, uint32_t batch_rank) {
+  int64_t strides = side->offset | side->row_stride;
+  for (uint32_t i = 0; i < batch_rank; ++i) strides |= side->batch_strides[i];
+  return side->col_stride == 1 && strides % 4 == 0;
+}
+
+/* A row of 32 columns for each invocation, 32 rows a workgroup. */
+static cut choose_alone(const om_gpu_binder *b, const om_attention *a) {
+  static const om_shader shaders[2][2] = {
+      {OM_SHADER_ATTENTION_ALONE, OM_SHADER_ATTENTION_ALONE_HALF},
+      {OM_SHADER_ATTENTION_ALONE_VEC4, OM_SHADER_ATTENTION_ALONE_VEC4_HALF},
+  };
+  enum { ROWS = 32 };
+  const om_attention_side k = turned(&a->k);
+  const bool takes_quads = (a->depth | a->width) % 4 == 0 && lies_in_quads(&a->q, a->batch_rank) &&
+                           lies_in_quads(&k, a->batch_rank) && lies_in_quads(&a->v, a->batch_rank);
+  cut c = {.shader = shaders[takes_quads][is_half(b)],
+           .rows = ROWS,
+           .row_blocks = (uint32_t)pieces(a->rows, ROWS),
+           .col_blocks = (uint32_t)pieces(a->width, OM_ATTENTION_TILE),
+           .chunk_count = 1,
+           .chunk_keys = (uint32_t)a->keys};
+  c.groups = om_attention_batch(a) * c.row_blocks * c.col_blocks;
+  return c;
+}
+
 static cut choose_cut(const om_gpu_binder *b, const om_attention *a) {
   const kernel_choice *choice = fast_kernels;
   const uint64_t batch = om_attention_batch(a);
   cut c = {.chunk_count = 1, .chunk_keys = (uint32_t)a->keys};
   uint32_t size = 0;
   if (choose_matrix(b, a, &c)) return c;
+  if (om_gpu_works_alone(b)) return choose_alone(b, a);
   while (size < 3 && a->width > ((size_t)OM_ATTENTION_TILE << size)) ++size;
   c.col_blocks = (uint32_t)pieces(a->width, (size_t)OM_ATTENTION_TILE << size);
   for (;; ++choice) {

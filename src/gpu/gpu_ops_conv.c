@@ -10,6 +10,8 @@
  *     ConvTranspose                        conv_transpose
  *       its kernel as large as its stride  conv_shuffle
  *     three axes                           conv_volume, conv_volume_transpose
+ *     fast mode, shared memory is dear     conv_alone, where it is none of the last and no
+ * transpose but a shuffle (om_gpu_conv_alone.c)
  *
  * The bias is the first item of the chain, so whatever follows elementwise joins the same pass.
  * Tile sizes and splits do not change the bits (docs/exact.md).
@@ -265,8 +267,7 @@ static const char *packed_weights(om_gpu_binder *b,
 
 /* ---- Dispatches ---- */
 
-/* The chain of the dispatch that makes the result, with the bias as its first item. */
-static void start_chain(om_gpu_binder *b, om_gpu_dispatch *d, const om_gpu_conv *c) {
+void om_gpu_start_conv_chain(om_gpu_binder *b, om_gpu_dispatch *d, const om_gpu_conv *c) {
   d->has_chain = true;
   d->chain_value = om_gpu_write(b, 0).index;
   d->chain.inner = (uint32_t)om_window_elems(c->w->out);
@@ -290,7 +291,7 @@ om_gpu_dispatch *om_gpu_add_conv_result(om_gpu_binder *b,
   memcpy(d->operands, operands, operand_count * sizeof *operands);
   d->operands[operand_count] = om_gpu_write(b, 0);
   d->operand_count = operand_count + 1;
-  start_chain(b, d, c);
+  om_gpu_start_conv_chain(b, d, c);
   return d;
 }
 
@@ -390,7 +391,7 @@ static const char *bind_point(om_gpu_binder *b, const om_gpu_conv *c, om_gpu_ope
   if (is_large_squeeze(c) && om_gpu_takes_few(b, &few)) {
     om_gpu_dispatch *d = om_gpu_add_few(b, &few);
     if (!d) return om_gpu_no_memory;
-    start_chain(b, d, c);
+    om_gpu_start_conv_chain(b, d, c);
     return NULL;
   }
   const om_gpu_operand operands[2] = {om_gpu_read(b, 0), weights};
@@ -597,6 +598,7 @@ static const char *bind_shuffle(om_gpu_binder *b, const om_gpu_conv *c) {
       {32, 64, OM_GPU_FORMS(CONV_SHUFFLE_32X64), OM_GPU_FORMS(CONV_SHUFFLE_32X64)},
       {16, 64, OM_GPU_FORMS(CONV_SHUFFLE_16X64), OM_GPU_FORMS(CONV_SHUFFLE_16X64)},
   };
+  if (om_gpu_works_alone(b)) return om_gpu_bind_shuffle_alone(b, c);
   om_gpu_conv as_1x1 = *c;
   as_1x1.out_channels = c->out_channels * c->phases;
   as_1x1.pixels = (uint32_t)(c->w->in[1] * c->w->in[2]);
@@ -637,6 +639,7 @@ static const char *bind(om_gpu_binder *b) {
   if (reason) return reason;
   if (c.is_volume) return bind_volume(b, &c, weights);
   if (c.shape.is_transposed) return bind_transposed(b, &c, weights);
+  if (om_gpu_works_alone(b)) return om_gpu_bind_conv_alone(b, &c, weights);
   return is_point(b, &c) ? bind_point(b, &c, weights) : bind_gemm(b, &c, weights);
 }
 

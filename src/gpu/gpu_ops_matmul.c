@@ -6,12 +6,11 @@
  * is cut into runs of columns, each with passes of its own.
  *
  * In fast mode most products by a constant run on matrix hardware instead, where there is one
- * (om_gpu_matmul_matrix.c).
+ * (om_gpu_matmul_matrix.c), or without shared memory where that is dear (om_gpu_matmul_alone.c).
  *
  * Which tile, and whether the depth is cut into chunks, is estimated from the number of
  * workgroups and their steps. It changes no bit of an exact result.
  */
-#include "abi/matmul_params.h"
 #include "abi/matmul_sum_params.h"
 #include "gpu/om_gpu_copy.h"
 #include "gpu/om_gpu_matmul.h"
@@ -359,6 +358,23 @@ static const char *finish(om_gpu_binder *b, const om_product *p, om_gpu_dispatch
 
 /* ---- Binding ---- */
 
+/* What follows the dispatch of a part: nothing where it makes the results, else their placing. */
+static const char *finish_part(om_gpu_binder *b,
+                               const om_product *p,
+                               const om_product_part *part,
+                               const om_matmul_params *params,
+                               bool is_last,
+                               om_gpu_dispatch *d) {
+  if (!d || is_last) return finish(b, p, d);
+  const uint64_t elems = om_strided_elems(&p->m.batch) * p->m.rows * part->cols;
+  const om_matmul_sum_params sum = {.elems = (uint32_t)elems,
+                                    .chunk_count = params->chunk_count,
+                                    .part_cols = (uint32_t)part->cols,
+                                    .y_cols = (uint32_t)p->m.cols,
+                                    .y_first = (uint32_t)part->first};
+  return finish(b, p, add_sum(b, d->operands[2], &sum));
+}
+
 static const char *bind_part(om_gpu_binder *b, const om_product *p, const om_product_part *part) {
   om_matmul_params params = {
       .rows = (uint32_t)p->m.rows,
@@ -371,6 +387,12 @@ static const char *bind_part(om_gpu_binder *b, const om_product *p, const om_pro
   set_batch(&p->m, &params);
   om_gpu_operand operands[3] = {p->a};
   operands[1] = bind_b(b, p, part, &params);
+  if (om_gpu_works_alone(b) && (is_whole(p, part) || om_gpu_input(b, 0)->dtype == OM_DTYPE_F32)) {
+    operands[2] = is_whole(p, part) ? om_gpu_write(b, 0) : part->sums;
+    om_gpu_dispatch *alone = om_gpu_add_matmul_alone(
+        b, &params, om_strided_elems(&p->m.batch), takes_quads(&params), operands);
+    return finish_part(b, p, part, &params, is_whole(p, part), alone);
+  }
   const om_few few = {.rows = p->m.rows,
                       .depth = p->m.depth,
                       .cols = part->cols,
@@ -386,13 +408,7 @@ static const char *bind_part(om_gpu_binder *b, const om_product *p, const om_pro
                 : is_whole(p, part) ? om_gpu_scratch(b, params.chunk_count * elems * sizeof(float))
                                     : part->sums;
   om_gpu_dispatch *d = add_product(b, shader, &params, operands);
-  if (!d || is_last) return finish(b, p, d);
-  const om_matmul_sum_params sum = {.elems = (uint32_t)elems,
-                                    .chunk_count = params.chunk_count,
-                                    .part_cols = (uint32_t)part->cols,
-                                    .y_cols = (uint32_t)p->m.cols,
-                                    .y_first = (uint32_t)part->first};
-  return finish(b, p, add_sum(b, operands[2], &sum));
+  return finish_part(b, p, part, &params, is_last, d);
 }
 
 /* A constant b above one binding: a pass for each run of columns that a binding holds, and one that

@@ -38,13 +38,15 @@ static om_shader choose_rows(const om_gpu_binder *b,
                              uint32_t constants[2],
                              uint32_t *out_count) {
   enum { MOST_KEPT = 8, GROUP = 64 };
+  static const om_gpu_row_forms forms = OM_GPU_ROW_FORMS(LAYERNORM);
   const om_dtype dtype = om_gpu_input(b, 0)->dtype;
-  constants[0] = quads_of_invocation(b, rows, place);
   *out_count = 1;
+  if (om_gpu_rows_are_alone(rows)) return om_gpu_rows_form(b, &forms, rows, dtype);
+  constants[0] = quads_of_invocation(b, rows, place);
   if (constants[0] == 0) {
     const uint32_t kept = (rows->row_elems + rows->lanes - 1) / rows->lanes;
     constants[0] = kept < MOST_KEPT ? kept : MOST_KEPT;
-    return OM_GPU_KERNEL(b, LAYERNORM, dtype);
+    return om_gpu_rows_form(b, &forms, rows, dtype);
   }
   rows->lanes = om_gpu_binder_limits(b)->subgroup_size;
   rows->rows = GROUP / rows->lanes;
@@ -58,7 +60,7 @@ static const char *bind_rows(om_gpu_binder *b, const om_rows *rows, const om_nor
   const om_norm_params *params = om_gpu_binder_node(b)->params;
   bool has_bias = om_gpu_input(b, 2) != NULL;
   om_gpu_rows fields;
-  const char *reason = om_gpu_rows_from(rows, &fields);
+  const char *reason = om_gpu_rows_from(b, rows, &fields);
   const om_dtype dtype = om_gpu_input(b, 0)->dtype;
   if (!reason) reason = check_dtype(b, 1, dtype);
   if (!reason) reason = check_dtype(b, 2, dtype);

@@ -9,6 +9,7 @@
 enum {
   WINDOW_THREADS = 128, /* of one workgroup; as pool.comp has it */
   SMALL_PLANES = 8,     /* of one workgroup; as pool_global.comp has it */
+  ALONE_PLANES = 64,    /* likewise, where each invocation takes one */
   SMALL_PLANE = 1024,   /* elements: 32 for each of its invocations */
 };
 
@@ -25,6 +26,12 @@ static const om_shader small_shaders[][2] = {
     {OM_SHADER_POOL_GLOBAL_MAX_SMALL, OM_SHADER_POOL_GLOBAL_MAX_SMALL_HALF},
     {OM_SHADER_POOL_GLOBAL_AVERAGE_SMALL, OM_SHADER_POOL_GLOBAL_AVERAGE_SMALL_HALF},
     {OM_SHADER_POOL_GLOBAL_POWERS_SMALL, OM_SHADER_POOL_GLOBAL_POWERS_SMALL_HALF}};
+
+/* Fast mode's, where each invocation takes a plane, by kind and type. */
+static const om_shader alone_shaders[][2] = {
+    {OM_SHADER_POOL_GLOBAL_MAX_ALONE, OM_SHADER_POOL_GLOBAL_MAX_ALONE_HALF},
+    {OM_SHADER_POOL_GLOBAL_AVERAGE_ALONE, OM_SHADER_POOL_GLOBAL_AVERAGE_ALONE_HALF},
+    {OM_SHADER_POOL_GLOBAL_POWERS_ALONE, OM_SHADER_POOL_GLOBAL_POWERS_ALONE_HALF}};
 
 /* The result, or scratch in its place where only the indices are read. */
 static om_gpu_operand write_result(om_gpu_binder *b, uint64_t elems) {
@@ -57,9 +64,16 @@ static const char *bind_global(om_gpu_binder *b, const om_pool_params *params, c
   memcpy(d->params, &global, sizeof global);
   d->params_bytes = sizeof global;
   d->flops = (uint64_t)global.planes * global.plane_elems;
+  const bool is_half = om_gpu_input(b, 0)->dtype == OM_DTYPE_F16;
   const bool is_small = om_gpu_binder_mode(b) != OM_MODE_EXACT && global.plane_elems <= SMALL_PLANE;
-  if (is_small) d->shader = small_shaders[params->kind][om_gpu_input(b, 0)->dtype == OM_DTYPE_F16];
-  const uint64_t group_planes = is_small ? SMALL_PLANES : 1;
+  uint64_t group_planes = 1;
+  if (om_gpu_works_alone(b)) {
+    d->shader = alone_shaders[params->kind][is_half];
+    group_planes = ALONE_PLANES;
+  } else if (is_small) {
+    d->shader = small_shaders[params->kind][is_half];
+    group_planes = SMALL_PLANES;
+  }
   om_gpu_spread_groups(b, (global.planes + group_planes - 1) / group_planes, d->groups);
   return NULL;
 }

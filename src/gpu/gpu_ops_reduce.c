@@ -41,6 +41,7 @@ __attribute__((noinline)) static const char *gather_rows(om_gpu_binder *b,
 }
 
 static const char *bind(om_gpu_binder *b) {
+  static const om_gpu_row_forms forms = OM_GPU_ROW_FORMS(REDUCE);
   const om_reduce_params *params = om_gpu_binder_node(b)->params;
   const om_tensor *in = om_gpu_input(b, 0);
   om_gpu_rows fields;
@@ -54,14 +55,14 @@ static const char *bind(om_gpu_binder *b) {
   }
   om_gpu_operand from = om_gpu_read(b, 0);
   om_rows_init(&rows, in, mask);
-  if (om_gpu_rows_from(&rows, &fields)) {
+  if (om_gpu_rows_from(b, &rows, &fields)) {
     reason = gather_rows(b, &rows, &from);
-    if (!reason) reason = om_gpu_rows_from(&rows, &fields);
+    if (!reason) reason = om_gpu_rows_from(b, &rows, &fields);
     if (reason) return reason;
   }
 
   om_gpu_operand to = om_gpu_write(b, 0);
-  om_gpu_dispatch *d = om_gpu_add_dispatch(b, OM_GPU_KERNEL(b, REDUCE, in->dtype));
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, om_gpu_rows_form(b, &forms, &fields, in->dtype));
   if (!d) return om_gpu_no_memory;
   om_reduce_kernel_params block = {.count = (float)rows.row_elems};
   memcpy(&block, &fields, sizeof fields);

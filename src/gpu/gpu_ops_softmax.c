@@ -5,6 +5,7 @@
 #include "ops/op_softmax.h"
 
 static const char *bind(om_gpu_binder *b) {
+  static const om_gpu_row_forms forms = OM_GPU_ROW_FORMS(SOFTMAX);
   const om_softmax_params *params = om_gpu_binder_node(b)->params;
   const om_tensor *in = om_gpu_input(b, 0);
   om_gpu_rows fields;
@@ -13,12 +14,12 @@ static const char *bind(om_gpu_binder *b) {
   b->status = om_softmax_axes(b->ctx, params, in, &mask);
   if (b->status != OM_OK) return "its axis does not fit";
   om_rows_init(&rows, in, mask);
-  const char *reason = om_gpu_rows_from(&rows, &fields);
+  const char *reason = om_gpu_rows_from(b, &rows, &fields);
   if (reason) return reason;
 
   om_gpu_operand from = om_gpu_read(b, 0);
   om_gpu_operand to = om_gpu_write(b, 0);
-  om_gpu_dispatch *d = om_gpu_add_dispatch(b, OM_GPU_KERNEL(b, SOFTMAX, in->dtype));
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, om_gpu_rows_form(b, &forms, &fields, in->dtype));
   if (!d) return om_gpu_no_memory;
   om_softmax_kernel_params block;
   memcpy(&block, &fields, sizeof fields);

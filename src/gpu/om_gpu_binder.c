@@ -23,6 +23,10 @@ const om_hal_features *om_gpu_binder_features(const om_gpu_binder *b) {
   return &b->plan->session->features;
 }
 
+bool om_gpu_works_alone(const om_gpu_binder *b) {
+  return om_gpu_binder_features(b)->in_turn && om_gpu_binder_mode(b) != OM_MODE_EXACT;
+}
+
 om_shader om_gpu_form(const om_gpu_binder *b, const om_gpu_forms *forms, om_dtype dtype) {
   const bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
   return forms->by_half_and_exact[dtype == OM_DTYPE_F16][is_exact];

@@ -30,6 +30,14 @@ bool om_gpu_takes_conv_matrix(const om_gpu_binder *b, const om_gpu_conv *c);
 /* Binds such a convolution; a reason or NULL. */
 const char *om_gpu_bind_conv_matrix(om_gpu_binder *b, const om_gpu_conv *c);
 
+/* Bind a convolution of packed weights, and a ConvTranspose that is a shuffle, with kernels whose
+ * invocations share nothing; a reason or NULL. */
+const char *om_gpu_bind_conv_alone(om_gpu_binder *b, const om_gpu_conv *c, om_gpu_operand weights);
+const char *om_gpu_bind_shuffle_alone(om_gpu_binder *b, const om_gpu_conv *c);
+
+/* Sets the chain of the dispatch that makes the result, with the bias as its first item. */
+void om_gpu_start_conv_chain(om_gpu_binder *b, om_gpu_dispatch *d, const om_gpu_conv *c);
+
 /* Starts the dispatch that writes the result, with the bias as the chain's first item. NULL on no
  * memory. */
 om_gpu_dispatch *om_gpu_add_conv_result(om_gpu_binder *b,

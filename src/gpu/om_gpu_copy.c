@@ -1,7 +1,8 @@
 /* A copy is turned into words (an element of 8 bytes is an axis of two; neighbours of elements
  * smaller than a word are taken four bytes at a time where both sides allow it, else a kernel
  * gathers the bytes of each word), then into quads of words where both sides allow that. Where the
- * innermost axis is dense on one side only, tiles go through shared memory (transpose.comp).
+ * innermost axis is dense on one side only, tiles go through shared memory (transpose.comp), unless
+ * that is dear.
  */
 #include "gpu/om_gpu_copy.h"
 
@@ -177,7 +178,7 @@ const char *om_gpu_bind_copy(om_gpu_binder *b,
   } else if (takes_quads(&words)) {
     shader = OM_SHADER_COPY_VEC4;
     make_quads(&words);
-  } else if (takes_tiles(&words)) {
+  } else if (!om_gpu_binder_features(b)->in_turn && takes_tiles(&words)) {
     const uint32_t last = words.rank - 1;
     shader = OM_SHADER_TRANSPOSE;
     groups = om_strided_elems(&words) / (uint64_t)(words.extents[last] * words.extents[last - 1]) *

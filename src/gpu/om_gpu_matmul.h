@@ -2,6 +2,7 @@
 #ifndef OM_GPU_MATMUL_H
 #define OM_GPU_MATMUL_H
 
+#include "abi/matmul_params.h"
 #include "gpu/om_gpu_op.h"
 #include "ops/op_matmul.h"
 
@@ -28,6 +29,15 @@ bool om_gpu_takes_few(const om_gpu_binder *b, const om_few *f);
 
 /* Appends the dispatch that makes output 0, with an empty chain. NULL on no memory. */
 om_gpu_dispatch *om_gpu_add_few(om_gpu_binder *b, const om_few *f);
+
+/* Appends the dispatch of fast mode that makes output 0, or sums in its place, with an empty chain,
+ * for a device that works alone (om_gpu_works_alone). Sets the block's tiles; takes_quads: the
+ * kernel reads rows of a and b in quads. NULL on no memory. */
+om_gpu_dispatch *om_gpu_add_matmul_alone(om_gpu_binder *b,
+                                         om_matmul_params *params,
+                                         uint64_t batch,
+                                         bool takes_quads,
+                                         const om_gpu_operand operands[3]);
 
 /* Appends the pass that adds the results of a product's chunks, which lie one behind the other in
  * float32; it has the product's chain. NULL on no memory. */

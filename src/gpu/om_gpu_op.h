@@ -115,6 +115,8 @@ om_mode om_gpu_binder_mode(const om_gpu_binder *b);
 const om_hal_limits *om_gpu_binder_limits(const om_gpu_binder *b);
 const om_hal_features *om_gpu_binder_features(const om_gpu_binder *b);
 const om_node *om_gpu_binder_node(const om_gpu_binder *b);
+/* Whether fast kernels whose invocations share nothing serve this device best (*_alone.comp). */
+bool om_gpu_works_alone(const om_gpu_binder *b);
 
 /* The step's operands: types and shapes, and data where it is known. NULL: absent or unused. */
 const om_tensor *om_gpu_input(const om_gpu_binder *b, uint32_t index);

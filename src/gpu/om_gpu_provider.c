@@ -183,6 +183,11 @@ static bool is_set(const char *variable) {
   return text && strcmp(text, "1") == 0;
 }
 
+static bool is_unset(const char *variable) {
+  const char *text = getenv(variable);
+  return text && strcmp(text, "0") == 0;
+}
+
 om_status om_gpu_session_open(om_ctx *ctx,
                               const om_gpu_options *options,
                               om_mode mode,
@@ -208,6 +213,8 @@ om_status om_gpu_session_open(om_ctx *ctx,
   }
   if (is_set("ONEMODEL_GPU_SEPARATE_SLABS")) session->features.separate_slabs = true;
   if (is_set("ONEMODEL_GPU_NO_16BIT_STORAGE")) session->features.storage_16bit = false;
+  if (is_set("ONEMODEL_GPU_IN_TURN")) session->features.in_turn = true;
+  if (is_unset("ONEMODEL_GPU_IN_TURN")) session->features.in_turn = false;
   session->widens_halves = !session->features.storage_16bit;
   session->logs_profiles = is_set("ONEMODEL_GPU_PROFILE");
   session->profiles =

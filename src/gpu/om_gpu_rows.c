@@ -1,9 +1,14 @@
-/* Rows on workgroups of 256 invocations. */
+/* Rows on workgroups: of 256 invocations, or of 64 that take a row each (common/rows.glsl). */
 #include "gpu/om_gpu_rows.h"
 
-enum { OM_GPU_ROW_LANES = 256 };
+enum {
+  OM_GPU_ROW_LANES = 256,
+  ALONE_ROWS = 64, /* of a workgroup that shares nothing */
+  MOST_ALONE_ELEMS =
+      4096, /* of a row: one sum of more would lose too much, and keep one core busy */
+};
 
-const char *om_gpu_rows_from(const om_rows *rows, om_gpu_rows *out_rows) {
+const char *om_gpu_rows_from(const om_gpu_binder *b, const om_rows *rows, om_gpu_rows *out_rows) {
   om_gpu_rows r = {.row_count = (uint32_t)rows->row_count,
                    .row_elems = (uint32_t)rows->row_elems,
                    .elem_stride = 1,
@@ -19,8 +24,24 @@ const char *om_gpu_rows_from(const om_rows *rows, om_gpu_rows *out_rows) {
   r.lanes = 1;
   while (r.lanes < OM_GPU_ROW_LANES && r.lanes < r.row_elems) r.lanes *= 2;
   r.rows = OM_GPU_ROW_LANES / r.lanes;
+  if (om_gpu_works_alone(b) && r.row_elems <= MOST_ALONE_ELEMS) {
+    r.lanes = 1;
+    r.rows = ALONE_ROWS;
+  }
   *out_rows = r;
   return NULL;
+}
+
+bool om_gpu_rows_are_alone(const om_gpu_rows *rows) {
+  return rows->lanes * rows->rows == ALONE_ROWS;
+}
+
+om_shader om_gpu_rows_form(const om_gpu_binder *b,
+                           const om_gpu_row_forms *forms,
+                           const om_gpu_rows *rows,
+                           om_dtype dtype) {
+  if (om_gpu_rows_are_alone(rows)) return forms->alone[dtype == OM_DTYPE_F16];
+  return om_gpu_form(b, &forms->shared, dtype);
 }
 
 void om_gpu_rows_spread(const om_gpu_binder *b,

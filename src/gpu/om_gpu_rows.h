@@ -11,9 +11,29 @@ typedef struct om_gpu_rows { /* the fields of a block, in its order */
   OM_ROW_FIELDS
 } om_gpu_rows;
 
+/* A kernel with common/rows.glsl: its forms, and fast mode's without shared memory by whether the
+ * elements are float16. */
+typedef struct om_gpu_row_forms {
+  om_gpu_forms shared;
+  om_shader alone[2];
+} om_gpu_row_forms;
+#define OM_GPU_ROW_FORMS(NAME)                                \
+  {                                                           \
+    OM_GPU_FORMS(NAME), {                                     \
+      OM_SHADER_##NAME##_ALONE, OM_SHADER_##NAME##_ALONE_HALF \
+    }                                                         \
+  }
+
 /* Sets the fields for rows that lie at one stride, in a grid of at most two; a reason where they
  * do not. */
-const char *om_gpu_rows_from(const om_rows *rows, om_gpu_rows *out_rows);
+const char *om_gpu_rows_from(const om_gpu_binder *b, const om_rows *rows, om_gpu_rows *out_rows);
+
+/* The kernel for these rows. */
+om_shader om_gpu_rows_form(const om_gpu_binder *b,
+                           const om_gpu_row_forms *forms,
+                           const om_gpu_rows *rows,
+                           om_dtype dtype);
+bool om_gpu_rows_are_alone(const om_gpu_rows *rows);
 
 /* The grid: P.rows rows a workgroup. */
 void om_gpu_rows_spread(const om_gpu_binder *b, const om_gpu_rows *rows, om_gpu_dispatch *dispatch);

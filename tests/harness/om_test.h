@@ -20,9 +20,11 @@
  *   cpu      a session without a provider, exact and fast, 1 and 3 threads
  *   null     the device package on the null backend: plans and recordings are checked
  *   vulkan   a Vulkan device ($OM_TEST_DEVICE, else the first): exact (the CPU's bits) and fast
+ *   alone    the same, fast, with the kernels that share nothing, which a software device takes
+ *            outside of tests; cases of operators that have such kernels
  *   wide     the same as if it had no 16-bit storage; cases with float16 inputs alone
- *   webgpu   in a browser's build (tests/web): fast; webgpu_exact: the CPU's bits, wherever the
- *            adapter's self-test puts the operator
+ *   webgpu   in a browser's build (tests/web): fast; webgpu_shared: with a real device's kernels;
+ *            webgpu_exact: the CPU's bits, wherever the adapter's self-test puts the operator
  *
  * Every run is done twice, into the session's memory and into the caller's with guard words
  * around it, and must give the same bits. On a device the operator must be accepted (require_gpu)

@@ -90,10 +90,14 @@ done:
 }
 
 static om_status test_null(one_case *c) {
-  om_test_results fast = {0}, exact = {0};
+  om_test_results fast = {0}, alone = {0}, exact = {0};
   om_status st = run_device(c, "null", OM_MODE_FAST, &fast);
   if (st == OM_OK) st = run_device(c, "null", OM_MODE_EXACT, &exact);
+  setenv("ONEMODEL_GPU_IN_TURN", "1", 1);
+  if (st == OM_OK) st = run_device(c, "null", OM_MODE_FAST, &alone);
+  setenv("ONEMODEL_GPU_IN_TURN", "0", 1);
   om_test_results_deinit(&c->ctx, &fast);
+  om_test_results_deinit(&c->ctx, &alone);
   om_test_results_deinit(&c->ctx, &exact);
   return st;
 }
@@ -127,6 +131,14 @@ static om_status test_webgpu(one_case *c) {
   return test_device_fast(c, "webgpu");
 }
 
+/* With the kernels of a real device, on a software one too. */
+static om_status test_webgpu_shared(one_case *c) {
+  setenv("ONEMODEL_GPU_IN_TURN", "0", 1);
+  om_status st = test_device_fast(c, "webgpu");
+  unsetenv("ONEMODEL_GPU_IN_TURN");
+  return st;
+}
+
 static om_status test_webgpu_exact(one_case *c) {
   return test_device_exact(c, "webgpu");
 }
@@ -137,6 +149,24 @@ static om_status test_wide(one_case *c) {
   om_status st = test_vulkan(c);
   unsetenv("ONEMODEL_GPU_NO_16BIT_STORAGE");
   return st;
+}
+
+/* Vulkan in fast mode, with the kernels for devices whose invocations run in turn. */
+static om_status test_alone(one_case *c) {
+  setenv("ONEMODEL_GPU_IN_TURN", "1", 1);
+  om_status st = test_device_fast(c, "vulkan");
+  setenv("ONEMODEL_GPU_IN_TURN", "0", 1);
+  return st;
+}
+
+/* Types with kernels of their own for such devices. */
+static bool works_alone(const char *op_type) {
+  static const char *const parts[] = {
+      "Attention", "Conv", "Gemm", "Global", "MatMul", "Norm", "Reduce", "Softmax", "Transpose"};
+  for (size_t i = 0; i < OM_COUNT_OF(parts); ++i) {
+    if (strstr(op_type, parts[i])) return true;
+  }
+  return false;
 }
 
 static bool has_halves(const om_op_case *test_case) {
@@ -154,8 +184,10 @@ static const struct {
                 {"cpu", test_cpu, false},
                 {"null", test_null, false},
                 {"vulkan", test_vulkan, false},
+                {"alone", test_alone, false},
                 {"wide", test_wide, true},
                 {"webgpu", test_webgpu, false},
+                {"webgpu_shared", test_webgpu_shared, false},
                 {"webgpu_exact", test_webgpu_exact, false}};
 
 /* ---- The loop ---- */
@@ -219,7 +251,8 @@ static void run_on_backend(runner *r,
   one_case c = {.suite = suite, .test_case = test_case};
   const char *name = backends[backend].name;
   c.ctx = (om_ctx){.allocator = om_default_allocator(), .error = &c.error, .thread_count = 1};
-  const bool needs_vulkan = strcmp(name, "vulkan") == 0 || strcmp(name, "wide") == 0;
+  const bool needs_vulkan =
+      strcmp(name, "vulkan") == 0 || strcmp(name, "wide") == 0 || strcmp(name, "alone") == 0;
   if (needs_vulkan && !r->has_vulkan) {
     ++r->skipped;
     printf("ok %u - %s/%s on %s # SKIP no device\n",
@@ -249,6 +282,7 @@ static void run_suite(runner *r, const om_op_suite *suite) {
       const bool is_direct = strcmp(backends[b].name, "direct") == 0;
       if ((test_case->graph || suite->is_composed) && is_direct) continue;
       if (backends[b].is_for_halves && !has_halves(test_case)) continue;
+      if (backends[b].test == test_alone && !works_alone(suite->op_type)) continue;
       if (list_has(r->backends, backends[b].name)) run_on_backend(r, suite, test_case, b);
     }
   }
@@ -272,7 +306,7 @@ static bool read_options(int argc, char **argv, runner *r) {
     else
       return false;
   }
-  if (!r->backends) r->backends = "direct,cpu,null,vulkan,wide";
+  if (!r->backends) r->backends = "direct,cpu,null,vulkan,alone,wide";
   r->seed = seed ? strtoull(seed, NULL, 10) : 1;
   return argc % 2 == 1 && r->each > 0;
 }
@@ -285,8 +319,11 @@ int om_op_test_main(int argc, char **argv, const om_op_suite *suites, size_t sui
             argv[0]);
     return 2;
   }
-  r.has_vulkan = (list_has(r.backends, "vulkan") || list_has(r.backends, "wide")) &&
-                 om_test_backend_is_there("vulkan");
+  const bool wants_vulkan = list_has(r.backends, "vulkan") || list_has(r.backends, "wide") ||
+                            list_has(r.backends, "alone");
+  r.has_vulkan = wants_vulkan && om_test_backend_is_there("vulkan");
+  /* A software device is tried with the kernels of a real one; "alone" has its own. */
+  if (wants_vulkan || list_has(r.backends, "null")) setenv("ONEMODEL_GPU_IN_TURN", "0", 0);
   for (size_t i = 0; i < suite_count; ++i) run_suite(&r, &suites[i]);
   printf("1..%u\n", r.passed + r.failed + r.skipped);
   printf("# %u passed, %u failed, %u skipped\n", r.passed, r.failed, r.skipped);

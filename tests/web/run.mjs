@@ -14,7 +14,7 @@ const here = fileURLToPath(new URL(".", import.meta.url)), root = join(here, "..
 
 // A part of the operators' cases: software devices take long to make kernels, the browser's above all.
 const each = (usual) => process.env.ONEMODEL_WEB_EACH ?? String(usual);
-const nodeOptions = ["--backend", "webgpu", "--each", each(40)];
+const nodeOptions = ["--backend", "webgpu_shared", "--each", each(40)];
 const chromiumOptions = ["--backend", "webgpu,webgpu_exact", "--each", each(100)];
 
 let number = 0;

@@ -50,6 +50,8 @@ typedef struct om_hal_features {
   bool unified_memory;     /* device memory is the host's: an integrated GPU, a CPU */
   bool never_waits;        /* a wait for what is not done fails: a browser */
   bool hands_over_early;   /* submitting pieces while recording pays */
+  bool in_turn;            /* a workgroup's invocations run in turn: barriers and shared memory are
+                              dear, as where a CPU plays the device */
 } om_hal_features;
 
 typedef enum om_hal_memory {

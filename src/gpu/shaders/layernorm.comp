@@ -11,6 +11,8 @@
 //! kernel layernorm_exact       OM_EXACT=1
 //! kernel layernorm_half        OM_EXACT=0 HALF=1
 //! kernel layernorm_half_exact  OM_EXACT=1 HALF=1
+//! kernel layernorm_alone       OM_EXACT=0 ALONE=1
+//! kernel layernorm_alone_half  OM_EXACT=0 ALONE=1 HALF=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -28,7 +30,11 @@ OM_CONSTANT(2, KEPT, 8)            // elements of a lane in registers, at most M
 
 OM_CONSTANT(3, HAS_RESIDUAL, 0)
 
-#define MOST_KEPT 8
+#ifdef ALONE
+#  define MOST_KEPT 1              // and KEPT is 0: a row is too long for registers
+#else
+#  define MOST_KEPT 8
+#endif
 
 layout(set = 0, binding = 0, std430) readonly buffer Input { ELEMENT input_data[]; };
 layout(set = 0, binding = 1, std430) readonly buffer Scale { ELEMENT scale_data[]; };

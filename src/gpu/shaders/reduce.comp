@@ -7,6 +7,8 @@
 //! kernel reduce_exact  OM_EXACT=1
 //! kernel reduce_half        OM_EXACT=0 HALF=1
 //! kernel reduce_half_exact  OM_EXACT=1 HALF=1
+//! kernel reduce_alone       OM_EXACT=0 ALONE=1
+//! kernel reduce_alone_half  OM_EXACT=0 ALONE=1 HALF=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define OM_CHAIN

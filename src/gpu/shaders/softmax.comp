@@ -7,6 +7,8 @@
 //! kernel softmax_exact  OM_EXACT=1
 //! kernel softmax_half        OM_EXACT=0 HALF=1
 //! kernel softmax_half_exact  OM_EXACT=1 HALF=1
+//! kernel softmax_alone       OM_EXACT=0 ALONE=1
+//! kernel softmax_alone_half  OM_EXACT=0 ALONE=1 HALF=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common/om_shader.glsl"

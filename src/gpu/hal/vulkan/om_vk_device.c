@@ -107,6 +107,7 @@ static void set_features(om_vk_device *device) {
       .unified_memory = basic->deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ||
                         basic->deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU,
       .hands_over_early = basic->deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU,
+      .in_turn = basic->deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU,
   };
 }
 

@@ -9,7 +9,7 @@ addToLibrary({
   $omGpu__deps: ["$UTF8ToString", "$stringToUTF8"],
   $omGpu__postset: "Module['onemodelPrepareDevice'] = omGpu.prepare;",
   $omGpu: {
-    ready: [],   // devices that no session has opened: {device, name}
+    ready: [],   // devices that no session has opened: {device, name, isSoftware}
     opened: [],  // by handle - 1: see open(); null once closed
 
     // In the order of om_webgpu_js.h.
@@ -30,7 +30,8 @@ addToLibrary({
       const device = await adapter.requestDevice({ requiredLimits, requiredFeatures });
       const info = adapter.info ?? {};
       const words = [info.vendor, info.architecture, info.device, info.description];
-      omGpu.ready.push({ device, name: words.filter(Boolean).join(" ") || "WebGPU adapter" });
+      const isSoftware = Boolean(info.isFallbackAdapter ?? adapter.isFallbackAdapter);
+      omGpu.ready.push({ device, isSoftware, name: words.filter(Boolean).join(" ") || "WebGPU adapter" });
     },
 
     add: function (list, object) {
@@ -46,7 +47,7 @@ addToLibrary({
 
     open: function (entry) {
       const state = {
-        device: entry.device, buffers: [], kernels: [], recordings: [],
+        device: entry.device, isSoftware: entry.isSoftware, buffers: [], kernels: [], recordings: [],
         chain: Promise.resolve(), finished: 0, error: null,
       };
       const { remember } = omGpu;
@@ -187,6 +188,9 @@ addToLibrary({
 
   om_webgpu_js_has_clock__deps: ["$omGpu"],
   om_webgpu_js_has_clock: (handle) => Number(omGpu.opened[handle - 1].device.features.has("timestamp-query")),
+
+  om_webgpu_js_is_software__deps: ["$omGpu"],
+  om_webgpu_js_is_software: (handle) => Number(omGpu.opened[handle - 1].isSoftware),
 
   om_webgpu_js_error__deps: ["$omGpu"],
   om_webgpu_js_error: (handle, reason, capacity) => {

@@ -64,6 +64,7 @@ static void read_limits(om_webgpu_device *device) {
       .timestamps = om_webgpu_js_has_clock(handle) != 0,
       .separate_slabs = true,
       .never_waits = true,
+      .in_turn = om_webgpu_js_is_software(handle) != 0,
   };
 }
 

@@ -40,6 +40,7 @@ void om_webgpu_js_close(om_webgpu_handle device);
 double om_webgpu_js_limit(om_webgpu_handle device, uint32_t which);
 uint32_t om_webgpu_js_has_float16(om_webgpu_handle device);
 uint32_t om_webgpu_js_has_clock(om_webgpu_handle device);
+uint32_t om_webgpu_js_is_software(om_webgpu_handle device); /* a CPU plays it */
 
 /* The device's first failure since it was opened: 1 if it is lost, 2 if it ran out of memory, 3 for
  * another; 0: none. The reason as above. */

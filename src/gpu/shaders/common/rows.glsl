@@ -8,13 +8,21 @@
 // Before: the parameter block with row_count, row_elems, rows, lanes, elem_stride, inner,
 // inner_stride, outer_stride; row r begins at (r / inner) * outer_stride + (r mod inner) *
 // inner_stride. IS_INTERLEAVED puts neighbouring rows on neighbouring invocations.
+//
+// ALONE (fast mode): workgroups of 64 invocations that share nothing; each takes a row, as its one lane.
 #ifndef OM_ROWS_GLSL
 #define OM_ROWS_GLSL
 
-#define GROUP 256
+#ifdef ALONE
+#  define GROUP 64
+#else
+#  define GROUP 256
+#endif
 layout(local_size_x = GROUP) in;
 
+#ifndef ALONE
 shared float row_lanes[GROUP];
+#endif
 
 struct row_place {
   uint row;       // may be past the end: see is_there
@@ -50,6 +58,11 @@ float row_join(uint operation, float a, float b) {
   return om_min(a, b);
 }
 
+#ifdef ALONE
+float row_fold(row_place p, uint operation, float value) {
+  return value;
+}
+#else
 float row_join_pair(uint operation, uint slot, uint distance) {
   return row_join(operation, row_lanes[slot], row_lanes[slot + distance]);
 }
@@ -82,5 +95,6 @@ float row_fold(row_place p, uint operation, float value) {
   return row_join(operation, row_join_pair(operation, first, 2u),
                   row_join_pair(operation, first + 1u, 2u));
 }
+#endif
 
 #endif
