@@ -6,8 +6,8 @@
 #include "base/om_thread.h"
 
 enum {
-  OM_BLOCK_BYTES = 160, /* of an operand on the stack: with clang too a frame stays below 1 KiB */
-  OM_GRAIN = 16384,     /* elements a piece: some tens of microseconds for a simple operation */
+  OM_BLOCKS_BYTES = 640, /* on the stack: with clang too a frame stays below 1 KiB */
+  OM_GRAIN = 16384,      /* elements a piece: some tens of microseconds for a simple operation */
 };
 
 typedef struct om_walk {
@@ -71,15 +71,28 @@ static const void *load(const om_walk *w,
   return block;
 }
 
-static void run_row_in_blocks(const om_walk *w, const om_broadcast_row *row, size_t block_elems) {
-  _Alignas(64) uint8_t blocks[OM_BROADCAST_OPERANDS][OM_BLOCK_BYTES];
-  _Alignas(64) float result[OM_BLOCK_BYTES / sizeof(float)];
+/* Operands that stay where they are, or are converted, share the blocks with such a result. */
+static void run_row_in_blocks(const om_walk *w, const om_broadcast_row *row, size_t widest) {
+  _Alignas(64) uint8_t blocks[OM_BLOCKS_BYTES];
+  uint8_t *own[OM_BROADCAST_OPERANDS + 1] = {NULL};
+  size_t count_of_blocks = w->result_is_half ? 1 : 0;
+  for (uint32_t i = 0; i < w->job->operand_count; ++i) {
+    if (w->is_half[i] || !row->advances[i]) ++count_of_blocks;
+  }
+  const size_t block_bytes = OM_BLOCKS_BYTES / count_of_blocks / 64 * 64;
+  const size_t block_elems = block_bytes / widest;
+  for (uint32_t i = 0; i <= w->job->operand_count; ++i) {
+    const bool is_result = i == w->job->operand_count;
+    if (is_result ? !w->result_is_half : !w->is_half[i] && row->advances[i]) continue;
+    own[i] = blocks + --count_of_blocks * block_bytes;
+  }
+  float *result = (float *)(void *)own[w->job->operand_count];
   uint8_t *target = (uint8_t *)w->job->result->data + row->first * w->result_bytes;
   for (size_t done = 0; done < row->count; done += block_elems) {
     size_t count = row->count - done < block_elems ? row->count - done : block_elems;
     const void *in[OM_BROADCAST_OPERANDS] = {NULL};
     for (uint32_t i = 0; i < w->job->operand_count; ++i) {
-      in[i] = load(w, i, row, done, count, blocks[i]);
+      in[i] = load(w, i, row, done, count, own[i]);
     }
     uint8_t *out = target + done * w->result_bytes;
     if (w->result_is_half) {
@@ -112,7 +125,7 @@ static void run_range(void *arg, size_t begin, size_t end) {
     if (is_direct) {
       job->fn(in, (uint8_t *)job->result->data + first * w->result_bytes, row.count, job->arg);
     } else {
-      run_row_in_blocks(w, &row, OM_BLOCK_BYTES / widest);
+      run_row_in_blocks(w, &row, widest);
     }
     first += row.count;
   }

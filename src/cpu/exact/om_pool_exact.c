@@ -4,7 +4,8 @@
 #include <math.h>
 
 #include "base/om_thread.h"
-#include "cpu/exact/om_exact_math.h"
+#include "cpu/exact/om_clones.h"
+#include "cpu/exact/om_exact_sum.h"
 
 enum { REDUCE_LANES = 256 }; /* docs/exact.md, "Reductions" */
 
@@ -23,6 +24,14 @@ static int64_t taps_padded(const om_pool_window *w, int axis, int64_t start) {
   const int64_t room = w->in[axis] + w->pad_end[axis] - start;
   const int64_t taps = room <= 0 ? 0 : (room + step - 1) / step;
   return taps < w->kernel[axis] ? taps : w->kernel[axis];
+}
+
+/* The taps of a window by which a mean divides. */
+static int64_t taps_counted(const om_pool_window *w, bool is_padded, int axis, int64_t start) {
+  int64_t begin, end;
+  if (is_padded) return taps_padded(w, axis, start);
+  taps_inside(w, axis, start, &begin, &end);
+  return end > begin ? end - begin : 0;
 }
 
 /* Places of one window: the taps inside the input, and the result it makes. */
@@ -64,21 +73,50 @@ static inline double flushed_f64(double x) {
   return x;
 }
 
-#define REAL       float
-#define NAME(name) name##_f32
-#define ABS(x)     fabsf(x)
-#define SQRT(x)    sqrtf(x)
-#define POW(x, y)  om_pow(x, y)
+/* Results of a row whose tap at `start`, for the first result, is inside the input. */
+typedef struct row_span {
+  int64_t begin;
+  int64_t end;
+} row_span;
+
+static row_span results_inside(const om_pool_window *w, int64_t start) {
+  const int64_t step = w->stride[2];
+  row_span span = {.begin = start >= 0 ? 0 : (-start + step - 1) / step};
+  if (start < w->in[2]) span.end = (w->in[2] - 1 - start) / step + 1;
+  if (span.end > w->out[2]) span.end = w->out[2];
+  return span;
+}
+
+OM_CLONES static float sum_row(const float *x, size_t count) {
+  return om_row_sum(x, count, 0.0f);
+}
+
+static double greater_f64(double a, double b) {
+  if (a != a || b != b) return (double)NAN;
+  return b > a || (a == 0 && b == 0 && signbit(a)) ? b : a;
+}
+
+#define REAL                float
+#define NAME(name)          name##_f32
+#define ABS(x)              fabsf(x)
+#define SQRT(x)             sqrtf(x)
+#define POW(x, y)           om_pow(x, y)
+#define MAX(x, y)           om_max(x, y)
+#define PLAIN_SUM(fn, p, x) sum_row(x, (p)->elems)
 #include "cpu/exact/om_pool_exact.inc"
 #undef REAL
 #undef NAME
 #undef ABS
 #undef SQRT
 #undef POW
+#undef MAX
+#undef PLAIN_SUM
 
-#define REAL       double
-#define NAME(name) name##_f64
-#define ABS(x)     fabs(x)
-#define SQRT(x)    sqrt(x)
-#define POW(x, y)  pow(x, y)
+#define REAL                double
+#define NAME(name)          name##_f64
+#define ABS(x)              fabs(x)
+#define SQRT(x)             sqrt(x)
+#define POW(x, y)           pow(x, y)
+#define MAX(x, y)           greater_f64(x, flushed_f64(y))
+#define PLAIN_SUM(fn, p, x) fn(p, x)
 #include "cpu/exact/om_pool_exact.inc"

@@ -145,8 +145,14 @@ typedef struct om_fill_job {
 
 static void fill_range(void *arg, size_t begin, size_t end) {
   const om_fill_job *job = arg;
-  for (size_t i = begin; i < end; ++i) {
-    memcpy(job->target + i * job->elem_bytes, job->elem, job->elem_bytes);
+  uint8_t *target = job->target + begin * job->elem_bytes;
+  const size_t bytes = (end - begin) * job->elem_bytes;
+  size_t done = job->elem_bytes;
+  memcpy(target, job->elem, done);
+  while (done < bytes) { /* what is there, doubled */
+    const size_t more = done < bytes - done ? done : bytes - done;
+    memcpy(target + done, target, more);
+    done += more;
   }
 }
 
