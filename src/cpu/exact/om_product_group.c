@@ -96,6 +96,8 @@ typedef float vector_f32x16 __attribute__((vector_size(64)));
 #  define VECTOR     vector_f32x16
 #  define NAME(name) name##_avx512_f32
 #  include "cpu/exact/om_product_group.inc"
+#  undef ROWS
+#  undef TARGET
 #endif
 
 /* ---- The widest ---- */
