@@ -76,6 +76,7 @@ om_conv_axis om_conv_axis_transposed(int64_t in,
 
 enum {
   LANES = OM_GROUP_LANES,
+  RUN = 8,          /* elements moved at a time */
   FEW_CHANNELS = 7, /* of a group, up to which the direct way is taken */
   MAX_SLOTS = 32,   /* pieces of parallel work, each with its own scratch */
 };

@@ -10,13 +10,16 @@
 
 #include "cpu/exact/om_exact_math.h"
 
+/* Part of its caller, which may be compiled for wider vectors. */
+#define OM_SUM_FN static inline __attribute__((always_inline))
+
 enum {
   OM_ROW_LANES = 256,
   OM_ROW_SLICE = 64, /* lanes held at a time: three slices fit a small frame */
 };
 
 /* lane[i] += lane[i + half] for half = 32, ... 1. */
-static inline float om_row_fold_slice(float *lane) {
+OM_SUM_FN float om_row_fold_slice(float *lane) {
   for (size_t half = OM_ROW_SLICE / 2; half >= 1; half /= 2) {
     for (size_t i = 0; i < half; ++i) lane[i] = lane[i] + lane[i + half];
   }
@@ -27,7 +30,7 @@ static inline float om_row_fold_slice(float *lane) {
  * expression of v (the element) and c. Slices of 64 lanes are done one after the other, in the
  * order in which the tree joins them: (0 + 2) + (1 + 3). */
 #define OM_DEFINE_ROW_SUM(name, term)                                                       \
-  static inline void name##_slice(const float *x, size_t count, float c, float *lane) {     \
+  OM_SUM_FN void name##_slice(const float *x, size_t count, float c, float *lane) {         \
     (void)c;                                                                                \
     for (size_t i = 0; i < OM_ROW_SLICE; ++i) lane[i] = 0.0f;                               \
     for (size_t base = 0; base < count; base += OM_ROW_LANES) {                             \
@@ -39,14 +42,14 @@ static inline float om_row_fold_slice(float *lane) {
       }                                                                                     \
     }                                                                                       \
   }                                                                                         \
-  static inline void name##_pair(const float *x, size_t count, float c, float *sum) {       \
+  OM_SUM_FN void name##_pair(const float *x, size_t count, float c, float *sum) {           \
     float other[OM_ROW_SLICE];                                                              \
     size_t skip = OM_ROW_LANES / 2;                                                         \
     name##_slice(x, count, c, sum);                                                         \
     name##_slice(x + (count > skip ? skip : 0), count > skip ? count - skip : 0, c, other); \
     for (size_t i = 0; i < OM_ROW_SLICE; ++i) sum[i] = sum[i] + other[i];                   \
   }                                                                                         \
-  static inline float name(const float *x, size_t count, float c) {                         \
+  OM_SUM_FN float name(const float *x, size_t count, float c) {                             \
     float even[OM_ROW_SLICE];                                                               \
     float odd[OM_ROW_SLICE];                                                                \
     size_t skip = OM_ROW_SLICE;                                                             \
