@@ -87,7 +87,7 @@ static om_nms job_of(const om_op_call *call) {
 
 static om_status infer(om_ctx *ctx, const om_op_call *call) {
   om_status st = OM_OK;
-  uint8_t *is_gone = NULL;
+  uint8_t *scratch = NULL;
   OM_TRY(check_shapes(ctx, call));
   for (uint32_t i = 0; i < INPUTS; ++i) {
     const om_tensor *x = om_rule_input(call, i);
@@ -100,16 +100,16 @@ static om_status infer(om_ctx *ctx, const om_op_call *call) {
     return OM_FAIL(
         ctx, OM_E_INVALID_INPUT, "The overlap %g does not lie in 0..1.", (double)job.overlap);
   }
-  OM_GO_NEW(is_gone, job.boxes + 1);
-  const int64_t dims[2] = {(int64_t)om_nms_run(&job, is_gone, NULL), 3};
+  OM_GO_NEW(scratch, om_nms_scratch_bytes(job.boxes) + 1);
+  const int64_t dims[2] = {(int64_t)om_nms_run(&job, scratch, NULL), 3};
   st = om_rule_set(ctx, call, 0, OM_DTYPE_I64, 2, dims);
 done:
-  om_delete(ctx, is_gone);
+  om_delete(ctx, scratch);
   return st;
 }
 
 static size_t scratch_bytes(const om_op_call *call) {
-  return (size_t)call->inputs[SCORES]->dims[2];
+  return om_nms_scratch_bytes((size_t)call->inputs[SCORES]->dims[2]);
 }
 
 static om_status run(om_ctx *ctx, const om_op_call *call) {

@@ -149,27 +149,23 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
   const om_conv_shape shape = shape_of(call);
   const om_conv_pass pass = om_conv_forward_pass(&shape);
   const om_qconv_places at = places_of(call, &shape);
-  uint32_t *scratch = call->scratch;
+  float *scratch = call->scratch;
   om_tensor sums = *call->outputs[0];
   om_tensor zero = {.rank = 0};
   if (p->roles.y_scale != NONE) sums.data = scratch + at.sums;
   sums.dtype = OM_DTYPE_I32;
   if (w_zero) zero = om_quantize_along(w_zero, w->rank, 0);
-  om_quantize_shift(ctx,
-                    call->inputs[0],
-                    om_quantize_operand(call, p->roles.a_zero),
-                    OM_DTYPE_I32,
-                    scratch + at.x);
-  om_quantize_shift(ctx, w, w_zero ? &zero : NULL, OM_DTYPE_I32, scratch + at.w);
-  om_conv_run_u32(ctx,
-                  &pass,
-                  scratch + at.x,
-                  scratch + at.w,
-                  bias ? bias->data : NULL,
-                  sums.data,
-                  scratch + at.rest);
-  if (p->roles.y_scale != NONE)
-    requantize(ctx, call, &sums, (float *)(void *)(scratch + at.scales));
+  om_quantize_shift(
+      ctx, call->inputs[0], om_quantize_operand(call, p->roles.a_zero), scratch + at.x);
+  om_quantize_shift(ctx, w, w_zero ? &zero : NULL, scratch + at.w);
+  om_conv_run_small(ctx,
+                    &pass,
+                    scratch + at.x,
+                    scratch + at.w,
+                    bias ? bias->data : NULL,
+                    sums.data,
+                    scratch + at.rest);
+  if (p->roles.y_scale != NONE) requantize(ctx, call, &sums, scratch + at.scales);
   return OM_OK;
 }
 

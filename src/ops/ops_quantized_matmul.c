@@ -267,17 +267,17 @@ static size_t scratch_bytes(const om_op_call *call) {
 }
 
 /* a without its zero point; where it is a float its own range is found first. */
-static void shift_a(om_ctx *ctx, const om_op_call *call, om_dtype to, void *out, float *out_scale) {
+static void shift_a(om_ctx *ctx, const om_op_call *call, void *out, float *out_scale) {
   const om_qmatmul_params *p = call->params;
   const om_tensor *a = call->inputs[0];
   const om_tensor *given = om_quantize_operand(call, p->roles.a_zero);
   if (!p->quantizes_a) {
     om_tensor zero;
     if (given) zero = p->is_gemm ? om_quantize_along(given, 0, 0) : as_parameter(given, a, true);
-    om_quantize_shift(ctx, a, given ? &zero : NULL, to, out);
+    om_quantize_shift(ctx, a, given ? &zero : NULL, out);
     return;
   }
-  /* The bytes lie at the end of their int32 form, which is then filled from the front. */
+  /* The bytes lie at the end of their float32 form, which is then filled from the front. */
   const size_t count = om_tensor_elems(a);
   float zero = 0.0f;
   om_quantize_range(a->data, count, out_scale, &zero);
@@ -291,18 +291,18 @@ static void shift_a(om_ctx *ctx, const om_op_call *call, om_dtype to, void *out,
                                .zeros = &zero};
   om_quantize_run(ctx, &job);
   for (size_t i = 0; i < count; ++i) {
-    ((int32_t *)out)[i] = (int32_t)((const uint8_t *)bytes.data)[i] - (int32_t)zero;
+    ((float *)out)[i] = (float)((const uint8_t *)bytes.data)[i] - zero;
   }
 }
 
-static void shift_b(om_ctx *ctx, const om_op_call *call, om_dtype to, void *out) {
+static void shift_b(om_ctx *ctx, const om_op_call *call, void *out) {
   const om_qmatmul_params *p = call->params;
   const om_tensor *b = call->inputs[p->roles.b];
   const om_tensor *given = om_quantize_operand(call, p->roles.b_zero);
   om_tensor zero;
   if (given && p->is_gemm) zero = om_quantize_along(given, 2, p->gemm.is_b_transposed ? 0 : 1);
   if (given && !p->is_gemm) zero = as_parameter(given, b, false);
-  om_quantize_shift(ctx, b, given ? &zero : NULL, to, out);
+  om_quantize_shift(ctx, b, given ? &zero : NULL, out);
 }
 
 /* Not inlined: the description is large. */
@@ -315,7 +315,7 @@ __attribute__((noinline)) static void multiply(
   if (to == OM_DTYPE_F32) {
     om_matmul_f32(ctx, &m, a, b, y, scratch + at.own);
   } else {
-    om_matmul_u32(ctx, &m, a, b, y, scratch + at.own);
+    om_matmul_small(ctx, &m, a, b, y, scratch + at.own);
   }
 }
 
@@ -388,8 +388,8 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
   if (om_tensor_elems(&sums) == 0) return OM_OK;
   sums.dtype = to;
   if (!is_whole) sums.data = scratch + at.sums;
-  shift_a(ctx, call, to, scratch + at.a, &own);
-  shift_b(ctx, call, to, scratch + at.b);
+  shift_a(ctx, call, scratch + at.a, &own);
+  shift_b(ctx, call, scratch + at.b);
   multiply(ctx, call, to, scratch, sums.data);
   if (p->is_gemm) add_bias(call, sums.data);
   if (!is_whole) requantize(ctx, call, &sums, own);

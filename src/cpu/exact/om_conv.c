@@ -360,18 +360,35 @@ size_t om_conv_scratch_bytes(const om_conv_pass *pass, size_t elem_bytes) {
 
 /* ---- Element types ---- */
 
-#define REAL       float
+#define TYPE       float
 #define NAME(name) name##_f32
+#include "cpu/exact/om_conv_runs.inc"
+
+#define TYPE       double
+#define NAME(name) name##_f64
+#include "cpu/exact/om_conv_runs.inc"
+
+#define TYPE       uint32_t
+#define NAME(name) name##_u32
+#include "cpu/exact/om_conv_runs.inc"
+
+#define REAL       float
+#define RESULT     float
+#define NAME(name) name##_f32
+#define IN(name)   name##_f32
+#define OUT(name)  name##_f32
 #include "cpu/exact/om_conv_pass.inc"
-#undef REAL
-#undef NAME
 
 #define REAL       double
+#define RESULT     double
 #define NAME(name) name##_f64
+#define IN(name)   name##_f64
+#define OUT(name)  name##_f64
 #include "cpu/exact/om_conv_pass.inc"
-#undef REAL
-#undef NAME
 
-#define REAL       uint32_t
-#define NAME(name) name##_u32
+#define REAL       float
+#define RESULT     uint32_t
+#define NAME(name) name##_small
+#define IN(name)   name##_f32
+#define OUT(name)  name##_u32
 #include "cpu/exact/om_conv_pass.inc"

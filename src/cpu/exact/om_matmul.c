@@ -183,19 +183,20 @@ static void run(om_ctx *ctx, matmul_job *job) {
   om_parallel_for(ctx, job->slot_count, 1, run_slots, job);
 }
 
-#define OM_MATMUL(suffix, type)                                                                \
-  void om_matmul_##suffix(                                                                     \
-      om_ctx *ctx, const om_matmul *m, const type *a, const type *b, type *y, void *scratch) { \
-    matmul_job job = {.m = m,                                                                  \
-                      .a = (const uint8_t *)a,                                                 \
-                      .b = (const uint8_t *)b,                                                 \
-                      .y = (uint8_t *)y,                                                       \
-                      .scratch = scratch,                                                      \
-                      .elem_bytes = sizeof *y,                                                 \
-                      .sum = om_product_group_##suffix};                                       \
-    run(ctx, &job);                                                                            \
+#define OM_MATMUL(suffix, type, result)                                                          \
+  void om_matmul_##suffix(                                                                       \
+      om_ctx *ctx, const om_matmul *m, const type *a, const type *b, result *y, void *scratch) { \
+    matmul_job job = {.m = m,                                                                    \
+                      .a = (const uint8_t *)a,                                                   \
+                      .b = (const uint8_t *)b,                                                   \
+                      .y = (uint8_t *)y,                                                         \
+                      .scratch = scratch,                                                        \
+                      .elem_bytes = sizeof *y,                                                   \
+                      .sum = om_product_group_##suffix};                                         \
+    run(ctx, &job);                                                                              \
   }
-OM_MATMUL(f32, float)
-OM_MATMUL(f64, double)
-OM_MATMUL(u32, uint32_t)
-OM_MATMUL(u64, uint64_t)
+OM_MATMUL(f32, float, float)
+OM_MATMUL(f64, double, double)
+OM_MATMUL(u32, uint32_t, uint32_t)
+OM_MATMUL(u64, uint64_t, uint64_t)
+OM_MATMUL(small, float, uint32_t)

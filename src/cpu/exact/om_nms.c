@@ -1,12 +1,31 @@
-/* Non-maximum suppression: the best box that is left is chosen, and drops those that overlap it. */
+/* Non-maximum suppression: boxes are taken by falling score, from a heap, and one that overlaps
+ * none chosen before it is chosen.
+ *
+ *     scratch: [order: a heap of boxes] [the chosen boxes' edges and sizes, an array each]
+ */
 #include "cpu/exact/om_nms.h"
 
 #include <string.h>
+
+#include "cpu/exact/om_clones.h"
 
 typedef struct area {
   float low[2];
   float high[2];
 } area;
+
+enum { KEPT_ARRAYS = 5 };
+
+typedef struct kept_boxes {
+  float *low[2];
+  float *high[2];
+  float *size;
+  size_t count;
+} kept_boxes;
+
+size_t om_nms_scratch_bytes(size_t boxes) {
+  return boxes * (sizeof(uint32_t) + KEPT_ARRAYS * sizeof(float));
+}
 
 static area area_of(const om_nms *job, const float *corners) {
   area a;
@@ -24,56 +43,109 @@ static area area_of(const om_nms *job, const float *corners) {
   return a;
 }
 
-/* True if the two share more than job->overlap of what they cover. */
-static bool overlaps(const om_nms *job, const area *a, const area *b) {
-  float shared[2];
-  for (int axis = 0; axis < 2; ++axis) {
-    const float low = a->low[axis] > b->low[axis] ? a->low[axis] : b->low[axis];
-    const float high = a->high[axis] < b->high[axis] ? a->high[axis] : b->high[axis];
-    shared[axis] = high - low;
-    if (!(shared[axis] > 0)) return false;
-  }
-  const float size_a = (a->high[0] - a->low[0]) * (a->high[1] - a->low[1]);
-  const float size_b = (b->high[0] - b->low[0]) * (b->high[1] - b->low[1]);
-  const float both = shared[0] * shared[1];
-  if (!(size_a > 0) || !(size_b > 0) || !(both > 0)) return false;
-  return both / (size_a + size_b - both) > job->overlap;
+static float size_of(const area *a) {
+  return (a->high[0] - a->low[0]) * (a->high[1] - a->low[1]);
 }
 
-/* The best box that is left, or job->boxes. */
-static size_t best_of(const om_nms *job, const float *scores, const uint8_t *is_gone) {
-  size_t best = job->boxes;
-  for (size_t i = 0; i < job->boxes; ++i) {
-    if (is_gone[i] || scores[i] != scores[i]) continue;
-    if (job->has_least && !(scores[i] > job->least)) continue;
-    if (best == job->boxes || scores[i] > scores[best]) best = i;
+/* True if the box and one of those at [begin, end) share more than `overlap` of what they cover. */
+OM_CLONES static bool overlaps_some(
+    const kept_boxes *kept, size_t begin, size_t end, const area *box, float size, float overlap) {
+  uint32_t some = 0;
+  for (size_t i = begin; i < end; ++i) {
+    float shared[2];
+    for (int axis = 0; axis < 2; ++axis) {
+      const float low = kept->low[axis][i] > box->low[axis] ? kept->low[axis][i] : box->low[axis];
+      const float high =
+          kept->high[axis][i] < box->high[axis] ? kept->high[axis][i] : box->high[axis];
+      shared[axis] = high - low;
+    }
+    const float both = shared[0] * shared[1];
+    const float share = both / (kept->size[i] + size - both);
+    const bool has_size = (shared[0] > 0) & (shared[1] > 0) & (kept->size[i] > 0) & (size > 0);
+    some |= (uint32_t)(has_size & (both > 0) & (share > overlap));
   }
-  return best;
+  return some != 0;
 }
 
-size_t om_nms_run(const om_nms *job, uint8_t *is_gone, int64_t *out_chosen) {
+static bool is_free(const kept_boxes *kept, const area *box, float size, float overlap) {
+  enum { PIECE = 64 }; /* boxes compared before the answer is looked at */
+  for (size_t i = 0; i < kept->count; i += PIECE) {
+    const size_t end = kept->count - i < PIECE ? kept->count : i + PIECE;
+    if (overlaps_some(kept, i, end, box, size, overlap)) return false;
+  }
+  return true;
+}
+
+/* ---- The heap ---- */
+
+static bool precedes(const float *scores, uint32_t a, uint32_t b) {
+  return scores[a] > scores[b] || (scores[a] == scores[b] && a < b);
+}
+
+static void sink(const float *scores, uint32_t *heap, size_t count, size_t at) {
+  const uint32_t box = heap[at];
+  for (size_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
+    if (child + 1 < count && precedes(scores, heap[child + 1], heap[child])) ++child;
+    if (!precedes(scores, heap[child], box)) break;
+    heap[at] = heap[child];
+    at = child;
+  }
+  heap[at] = box;
+}
+
+/* The boxes whose score counts; returns how many. */
+static size_t fill_heap(const om_nms *job, const float *scores, uint32_t *heap) {
   size_t count = 0;
+  for (size_t i = 0; i < job->boxes; ++i) {
+    if (scores[i] != scores[i] || (job->has_least && !(scores[i] > job->least))) continue;
+    heap[count++] = (uint32_t)i;
+  }
+  for (size_t i = count / 2; i-- > 0;) sink(scores, heap, count, i);
+  return count;
+}
+
+static uint32_t take_first(const float *scores, uint32_t *heap, size_t *count) {
+  const uint32_t first = heap[0];
+  heap[0] = heap[--*count];
+  sink(scores, heap, *count, 0);
+  return first;
+}
+
+/* ---- One class of one image ---- */
+
+static void keep(kept_boxes *kept, const area *box, float size) {
+  for (int axis = 0; axis < 2; ++axis) {
+    kept->low[axis][kept->count] = box->low[axis];
+    kept->high[axis][kept->count] = box->high[axis];
+  }
+  kept->size[kept->count++] = size;
+}
+
+size_t om_nms_run(const om_nms *job, void *scratch, int64_t *out_chosen) {
+  uint32_t *heap = scratch;
+  float *arrays = (float *)scratch + job->boxes;
+  kept_boxes kept = {.low = {arrays, arrays + job->boxes},
+                     .high = {arrays + 2 * job->boxes, arrays + 3 * job->boxes},
+                     .size = arrays + 4 * job->boxes};
+  size_t total = 0;
   for (size_t i = 0; i < job->images * job->classes; ++i) {
     const float *scores = job->scores + i * job->boxes;
     const float *corners = job->corners + i / job->classes * job->boxes * 4;
-    memset(is_gone, 0, job->boxes);
-    for (size_t chosen = 0; chosen < job->most; ++chosen) {
-      const size_t best = best_of(job, scores, is_gone);
-      if (best == job->boxes) break;
-      const area kept = area_of(job, corners + best * 4);
-      is_gone[best] = 1;
-      for (size_t k = 0; k < job->boxes; ++k) {
-        if (is_gone[k]) continue;
-        const area other = area_of(job, corners + k * 4);
-        if (overlaps(job, &kept, &other)) is_gone[k] = 1;
-      }
+    size_t count = job->most > 0 ? fill_heap(job, scores, heap) : 0;
+    kept.count = 0;
+    while (count > 0 && kept.count < job->most) {
+      const uint32_t best = take_first(scores, heap, &count);
+      const area box = area_of(job, corners + (size_t)best * 4);
+      const float size = size_of(&box);
+      if (!is_free(&kept, &box, size, job->overlap)) continue;
+      keep(&kept, &box, size);
       if (out_chosen) {
         const int64_t place[3] = {
             (int64_t)(i / job->classes), (int64_t)(i % job->classes), (int64_t)best};
-        memcpy(out_chosen + count * 3, place, sizeof place);
+        memcpy(out_chosen + total * 3, place, sizeof place);
       }
-      ++count;
+      ++total;
     }
   }
-  return count;
+  return total;
 }

@@ -7,6 +7,8 @@
  */
 #include "cpu/exact/om_product_group.h"
 
+#include "cpu/exact/om_clones.h"
+
 /* Without optimisation the sums do not live in registers: a debug build would crawl, and its
  * frames would be above the limit. */
 #if defined(__GNUC__) && !defined(__clang__)
@@ -29,7 +31,6 @@
 
 typedef float vector_f32x4 __attribute__((vector_size(16)));
 typedef double vector_f64x2 __attribute__((vector_size(16)));
-typedef uint32_t vector_u32x4 __attribute__((vector_size(16)));
 
 #if defined(__aarch64__)
 #  define ROWS 4 /* 16 sums of 32 registers */
@@ -48,11 +49,6 @@ typedef uint32_t vector_u32x4 __attribute__((vector_size(16)));
 #define NAME(name) name##_f64
 #include "cpu/exact/om_product_group.inc"
 
-#define TYPE       uint32_t
-#define VECTOR     vector_u32x4
-#define NAME(name) name##_u32
-#include "cpu/exact/om_product_group.inc"
-
 #undef ROWS
 #undef TARGET
 
@@ -61,7 +57,6 @@ typedef uint32_t vector_u32x4 __attribute__((vector_size(16)));
 #if OM_HAS_AVX
 typedef float vector_f32x8 __attribute__((vector_size(32)));
 typedef double vector_f64x4 __attribute__((vector_size(32)));
-typedef uint32_t vector_u32x8 __attribute__((vector_size(32)));
 
 #  define TARGET __attribute__((target("avx2")))
 #  define ROWS   4
@@ -71,10 +66,6 @@ typedef uint32_t vector_u32x8 __attribute__((vector_size(32)));
 #  define NAME(name) name##_avx2_f32
 #  include "cpu/exact/om_product_group.inc"
 
-#  define TYPE       uint32_t
-#  define VECTOR     vector_u32x8
-#  define NAME(name) name##_avx2_u32
-#  include "cpu/exact/om_product_group.inc"
 #  undef ROWS
 #  define ROWS 2
 
@@ -129,23 +120,33 @@ void om_product_group_f64(const om_product_group *g) {
   sum_group_f64(g);
 }
 
+/* Whole numbers of any size: the order does not matter, and no vectors multiply 64 bits before
+ * AVX-512. */
+#define OM_WHOLE_GROUP(name, type)                                                          \
+  OM_CLONES static void name(const om_product_group *g) {                                   \
+    for (size_t r = 0; r < g->rows; ++r) {                                                  \
+      const type *w = (const type *)g->w + r * g->w_row_stride;                             \
+      type *y = (type *)g->y + r * g->y_stride;                                             \
+      type sum[OM_GROUP_LANES] = {0};                                                       \
+      for (size_t k = 0; k < g->terms; ++k) {                                               \
+        const type *x = (const type *)g->x + k * g->x_stride;                               \
+        const type weight = w[k * g->w_term_stride];                                        \
+        for (size_t lane = 0; lane < OM_GROUP_LANES; ++lane) sum[lane] += x[lane] * weight; \
+      }                                                                                     \
+      for (size_t lane = 0; lane < OM_GROUP_LANES; ++lane) {                                \
+        y[lane] = g->is_first ? sum[lane] : y[lane] + sum[lane];                            \
+      }                                                                                     \
+    }                                                                                       \
+  }
+OM_WHOLE_GROUP(whole_group_u32, uint32_t)
+OM_WHOLE_GROUP(whole_group_u64, uint64_t)
+
 void om_product_group_u32(const om_product_group *g) {
-  OM_PICK_AVX2(sum_group_avx2_u32, g)
-  sum_group_u32(g);
+  whole_group_u32(g);
 }
 
-/* No vectors have this multiplication before AVX-512. */
 void om_product_group_u64(const om_product_group *g) {
-  for (size_t r = 0; r < g->rows; ++r) {
-    const uint64_t *w = (const uint64_t *)g->w + r * g->w_row_stride;
-    uint64_t *y = (uint64_t *)g->y + r * g->y_stride;
-    for (size_t lane = 0; g->is_first && lane < OM_GROUP_LANES; ++lane) y[lane] = 0;
-    for (size_t k = 0; k < g->terms; ++k) {
-      const uint64_t *x = (const uint64_t *)g->x + k * g->x_stride;
-      for (size_t lane = 0; lane < OM_GROUP_LANES; ++lane)
-        y[lane] += x[lane] * w[k * g->w_term_stride];
-    }
-  }
+  whole_group_u64(g);
 }
 
 void om_product_taps_f32(const om_product_taps *t) {
@@ -159,7 +160,42 @@ void om_product_taps_f64(const om_product_taps *t) {
   sum_taps_f64(t);
 }
 
-void om_product_taps_u32(const om_product_taps *t) {
-  OM_PICK_AVX2(sum_taps_avx2_u32, t)
-  sum_taps_u32(t);
+/* ---- Small whole numbers ---- */
+
+enum { SMALL_ROWS = 8 }; /* at a time: their sums are 512 bytes */
+
+OM_CLONES static void add_whole(const float *sums, bool is_first, uint32_t *y) {
+  int32_t whole[OM_GROUP_LANES];
+  for (size_t i = 0; i < OM_GROUP_LANES; ++i) whole[i] = (int32_t)sums[i];
+  for (size_t i = 0; i < OM_GROUP_LANES; ++i) y[i] = (is_first ? 0 : y[i]) + (uint32_t)whole[i];
+}
+
+void om_product_group_small(const om_product_group *g) {
+  float sums[SMALL_ROWS * OM_GROUP_LANES];
+  om_product_group part = *g;
+  part.y = sums;
+  part.y_stride = OM_GROUP_LANES;
+  part.is_first = true;
+  for (size_t row = 0; row < g->rows; row += SMALL_ROWS) {
+    part.rows = g->rows - row < SMALL_ROWS ? g->rows - row : SMALL_ROWS;
+    part.w = (const float *)g->w + row * g->w_row_stride;
+    om_product_group_f32(&part);
+    for (size_t r = 0; r < part.rows; ++r) {
+      add_whole(sums + r * OM_GROUP_LANES, g->is_first, (uint32_t *)g->y + (row + r) * g->y_stride);
+    }
+  }
+}
+
+void om_product_taps_small(const om_product_taps *t) {
+  float sums[SMALL_ROWS * OM_GROUP_LANES];
+  om_product_taps part = *t;
+  part.y = sums;
+  for (size_t row = 0; row < t->rows; row += SMALL_ROWS) {
+    part.rows = t->rows - row < SMALL_ROWS ? t->rows - row : SMALL_ROWS;
+    part.x = (const float *)t->x + row * OM_GROUP_LANES;
+    om_product_taps_f32(&part);
+    for (size_t r = 0; r < part.rows; ++r) {
+      add_whole(sums + r * OM_GROUP_LANES, true, (uint32_t *)t->y + (row + r) * OM_GROUP_LANES);
+    }
+  }
 }

@@ -3,6 +3,7 @@
 
 #include "base/om_thread.h"
 #include "cpu/exact/om_cast.h"
+#include "cpu/exact/om_clones.h"
 #include "cpu/exact/om_exact_math.h"
 #include "cpu/exact/om_small_float.h"
 
@@ -106,12 +107,31 @@ void om_dequantize_run(om_ctx *ctx, const om_quantize_job *job) {
 
 /* ---- A tensor's own range ---- */
 
+enum { RANGE_LANES = 16 };
+
+/* Each lane's least and largest with `count` more values. */
+OM_CLONES static void widen_range(const float *values,
+                                  size_t count,
+                                  float least[RANGE_LANES],
+                                  float largest[RANGE_LANES]) {
+  for (size_t i = 0; i < count; i += RANGE_LANES) {
+    const size_t lanes = count - i < RANGE_LANES ? count - i : RANGE_LANES;
+    for (size_t k = 0; k < lanes; ++k) {
+      least[k] = om_min(least[k], values[i + k]);
+      largest[k] = om_max(largest[k], values[i + k]);
+    }
+  }
+}
+
 void om_quantize_range(const float *values, size_t count, float *out_scale, float *out_zero) {
+  float lows[RANGE_LANES] = {0};
+  float highs[RANGE_LANES] = {0};
   float least = 0.0f;
   float largest = 0.0f;
-  for (size_t i = 0; i < count; ++i) {
-    least = om_min(least, values[i]);
-    largest = om_max(largest, values[i]);
+  widen_range(values, count, lows, highs);
+  for (size_t k = 0; k < RANGE_LANES; ++k) { /* exact in any order */
+    least = om_min(least, lows[k]);
+    largest = om_max(largest, highs[k]);
   }
   *out_scale = om_div(largest - least, 255.0f);
   if (*out_scale == 0.0f) *out_scale = 1.0f; /* all values are 0, or too small to tell */
@@ -123,40 +143,31 @@ void om_quantize_range(const float *values, size_t count, float *out_scale, floa
 typedef struct om_shift_job {
   const om_tensor *values;
   const om_tensor *zero;
-  om_dtype to;
-  void *out;
+  float *out;
   om_broadcast walk;
 } om_shift_job;
 
 /* Takes the zero points of a row of broadcast elements off. */
 static void shift_row(const om_shift_job *job, const om_broadcast_row *row) {
-  int32_t whole[OM_QUANTIZE_BLOCK];
-  float real[OM_QUANTIZE_BLOCK];
+  float zeros[OM_QUANTIZE_BLOCK];
   const bool advances = row->advances[0];
   const om_dtype dtype = job->zero->dtype;
-  void *zeros = job->to == OM_DTYPE_I32 ? (void *)whole : (void *)real;
   for (size_t begin = 0; begin < row->count; begin += OM_QUANTIZE_BLOCK) {
     const size_t left = row->count - begin;
     const size_t count = left < OM_QUANTIZE_BLOCK ? left : OM_QUANTIZE_BLOCK;
     const size_t at = row->offsets[0] + (advances ? begin : 0);
     const void *source = om_cast_place(dtype, job->zero->data, at);
-    om_cast_elems(dtype, source, job->to, zeros, advances ? count : 1, true);
-    if (job->to == OM_DTYPE_I32) {
-      int32_t *out = (int32_t *)job->out + row->first + begin;
-      for (size_t i = 0; i < count; ++i) out[i] -= whole[advances ? i : 0];
-    } else {
-      float *out = (float *)job->out + row->first + begin;
-      for (size_t i = 0; i < count; ++i) out[i] = out[i] - real[advances ? i : 0];
-    }
+    float *out = job->out + row->first + begin;
+    om_cast_elems(dtype, source, OM_DTYPE_F32, zeros, advances ? count : 1, true);
+    for (size_t i = 0; i < count; ++i) out[i] = out[i] - zeros[advances ? i : 0];
   }
 }
 
 static void shift_range(void *arg, size_t begin, size_t end) {
   const om_shift_job *job = arg;
   const om_dtype from = job->values->dtype;
-  uint8_t *out = (uint8_t *)job->out + begin * 4;
   const void *source = om_cast_place(from, job->values->data, begin);
-  om_cast_elems(from, source, job->to, out, end - begin, true);
+  om_cast_elems(from, source, OM_DTYPE_F32, job->out + begin, end - begin, true);
   for (size_t first = begin; job->zero && first < end;) {
     const om_broadcast_row row = om_broadcast_row_at(&job->walk, first, end);
     shift_row(job, &row);
@@ -164,9 +175,8 @@ static void shift_range(void *arg, size_t begin, size_t end) {
   }
 }
 
-void om_quantize_shift(
-    om_ctx *ctx, const om_tensor *values, const om_tensor *zero, om_dtype to, void *out) {
-  om_shift_job job = {values, zero, to, out, {0}};
+void om_quantize_shift(om_ctx *ctx, const om_tensor *values, const om_tensor *zero, float *out) {
+  om_shift_job job = {.values = values, .zero = zero, .out = out};
   if (zero) om_broadcast_init(&job.walk, &zero, 1, values);
   om_parallel_for(ctx, om_tensor_elems(values), OM_QUANTIZE_GRAIN, shift_range, &job);
 }

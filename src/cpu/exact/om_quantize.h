@@ -34,9 +34,9 @@ void om_dequantize_run(om_ctx *ctx, const om_quantize_job *job);
 /* The scale and the zero point that a float32 tensor's own range gives, for uint8. */
 void om_quantize_range(const float *values, size_t count, float *out_scale, float *out_zero);
 
-/* out = values - zero, as int32 or float32 (`to`); zero (NULL: none) broadcasts to values. */
-void om_quantize_shift(
-    om_ctx *ctx, const om_tensor *values, const om_tensor *zero, om_dtype to, void *out);
+/* out = values - zero, of 8 bits: float32 holds it exactly. zero (NULL: none) broadcasts to
+ * values. */
+void om_quantize_shift(om_ctx *ctx, const om_tensor *values, const om_tensor *zero, float *out);
 
 /* What follows a product of quantized operands. */
 typedef struct om_requantize_job {
