@@ -104,8 +104,20 @@ static const om_hal *find_backend(const char *name) {
   return NULL;
 }
 
+static om_status open_index(om_ctx *ctx,
+                            om_provider_session *session,
+                            const om_gpu_options *options,
+                            size_t index) {
+  const bool takes_ptx = om_has_sm90_kernels && session->mode == OM_MODE_FAST &&
+                         !options->no_matrix_hardware && !options->no_sm90;
+  return session->hal->open(ctx, index, takes_ptx, &session->device);
+}
+
 /* Finds the device among all there are, and opens it. */
-static om_status open_listed(om_ctx *ctx, om_provider_session *session, const char *wanted) {
+static om_status open_listed(om_ctx *ctx,
+                             om_provider_session *session,
+                             const om_gpu_options *options) {
+  const char *wanted = options->device;
   om_status st = OM_OK;
   om_gpu_device *devices = NULL; /* scratch */
   size_t count = 0;
@@ -128,7 +140,7 @@ static om_status open_listed(om_ctx *ctx, om_provider_session *session, const ch
                  devices[0].name);
     goto done;
   }
-  OM_GO(session->hal->open(ctx, index, &session->device));
+  OM_GO(open_index(ctx, session, options, index));
 done:
   om_delete(ctx, devices);
   return st;
@@ -136,13 +148,16 @@ done:
 
 /* Opens the device that an index names without a list, which would load all drivers once more; with
  * one where a name is given, or where the failure needs its words. */
-static om_status open_indexed(om_ctx *ctx, om_provider_session *session, const char *wanted) {
+static om_status open_indexed(om_ctx *ctx,
+                              om_provider_session *session,
+                              const om_gpu_options *options) {
+  const char *wanted = options->device;
   size_t index = 0;
-  if (wanted && *wanted && !is_index(wanted, &index)) return open_listed(ctx, session, wanted);
-  om_status st = session->hal->open(ctx, index, &session->device);
+  if (wanted && *wanted && !is_index(wanted, &index)) return open_listed(ctx, session, options);
+  om_status st = open_index(ctx, session, options, index);
   if (st != OM_E_UNSUPPORTED) return st;
   om_error_clear(ctx->error);
-  return open_listed(ctx, session, wanted);
+  return open_listed(ctx, session, options);
 }
 
 static om_status open_device(om_ctx *ctx,
@@ -156,7 +171,7 @@ static om_status open_device(om_ctx *ctx,
                    options->backend ? " named " : "",
                    options->backend ? options->backend : "");
   }
-  OM_TRY(open_indexed(ctx, session, options->device));
+  OM_TRY(open_indexed(ctx, session, options));
   session->hal->describe(session->device, &session->info.device);
   session->limits = *session->hal->limits(session->device);
   session->features = *session->hal->features(session->device);
@@ -204,8 +219,6 @@ om_status om_gpu_session_open(om_ctx *ctx,
       options->submission_flops != 0 ? options->submission_flops : default_submission_flops;
   OM_GO(open_device(ctx, session, options));
   session->features.cooperative_matrix &= !options->no_matrix_hardware;
-  session->features.sm90 &=
-      om_has_sm90_kernels && !options->no_matrix_hardware && !options->no_sm90;
   session->info.has_sm90 = session->features.sm90;
   if (options->max_binding_bytes > 0 &&
       options->max_binding_bytes < session->limits.max_binding_bytes) {

@@ -91,11 +91,11 @@ static inline void hf_fails(om_status got,
 static inline om_status hf_open_target(om_ctx *ctx, const hf_target *target, om_hal_device **out) {
 #ifdef OM_WITH_VULKAN
   if (target->uses_staging) {
-    const om_vk_open_options options = {.uses_staging = true};
+    const om_vk_open_options options = {.takes_ptx = true, .uses_staging = true};
     return om_vk_device_open(ctx, target->index, &options, out);
   }
 #endif
-  return target->hal->open(ctx, target->index, out);
+  return target->hal->open(ctx, target->index, true, out);
 }
 
 static inline int hf_setup(void **state) {

@@ -124,7 +124,7 @@ static void opened_twice_at_once(void **state) {
 static void an_index_past_the_end_is_named(void **state) {
   (void)state;
   om_hal_device *device = NULL;
-  HF_FAILS(hf.target.hal->open(&hf.ctx, 4711, &device), OM_E_UNSUPPORTED, "4711");
+  HF_FAILS(hf.target.hal->open(&hf.ctx, 4711, true, &device), OM_E_UNSUPPORTED, "4711");
   assert_null(device);
 }
 

@@ -556,7 +556,7 @@ static int child(const char *expected) {
     return 3;
   }
   om_error_clear(&hf.error);
-  if (hal->open(ctx, 0, &device) != OM_E_UNSUPPORTED || device) return 4;
+  if (hal->open(ctx, 0, true, &device) != OM_E_UNSUPPORTED || device) return 4;
   if (!strstr(hf.error.message, expected)) return 5;
   return hf.use.live_bytes == 0 ? 0 : 6;
 }

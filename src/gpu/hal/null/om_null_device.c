@@ -88,7 +88,7 @@ om_status om_null_device_open(om_ctx *ctx,
   return OM_OK;
 }
 
-om_status om_null_open(om_ctx *ctx, size_t index, om_hal_device **out_device) {
+om_status om_null_open(om_ctx *ctx, size_t index, bool takes_ptx, om_hal_device **out_device) {
   *out_device = NULL;
   if (index >= OM_COUNT_OF(models)) {
     return OM_FAIL(ctx,
@@ -99,6 +99,7 @@ om_status om_null_open(om_ctx *ctx, size_t index, om_hal_device **out_device) {
   }
   OM_TRY(om_null_device_open(ctx, models[index].limits, &models[index].features, out_device));
   om_null_device_of(*out_device)->index = index;
+  om_null_device_of(*out_device)->features.sm90 &= takes_ptx;
   return OM_OK;
 }
 

@@ -93,7 +93,6 @@ static void set_features(om_vk_device *device) {
                  (a->size_control.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT);
   bool has_16bit = a->features11.storageBuffer16BitAccess;
   device->pins_subgroups = varies && can_pin;
-  device->has_addresses = om_vk_ptx_may_work(a);
   device->features = (om_hal_features){
       .timestamps = a->timestamp_bits > 0 && basic->limits.timestampPeriod > 0,
       .subgroups = (a->properties11.subgroupSupportedOperations & operations) == operations &&
@@ -282,12 +281,13 @@ om_status om_vk_device_open(om_ctx *ctx,
   *out_device = NULL;
 
   OM_GO_NEW(device, 1);
-  OM_GO(om_vk_instance_init(ctx, options ? options->get_proc : NULL, &device->instance));
+  OM_GO(om_vk_instance_init(ctx, options->get_proc, &device->instance));
   OM_GO(choose_adapter(ctx, device, index));
   set_limits(device);
   set_features(device);
+  device->has_addresses = options->takes_ptx && om_vk_ptx_may_work(&device->adapter);
   set_cache_id(device);
-  device->staging.is_always = options && options->uses_staging;
+  device->staging.is_always = options->uses_staging;
   OM_GO(create_handle(ctx, device));
   OM_GO(create_objects(ctx, device));
   device->features.sm90 = device->has_addresses && om_vk_ptx_works(device);
@@ -299,8 +299,9 @@ done:
   return st;
 }
 
-om_status om_vk_open(om_ctx *ctx, size_t index, om_hal_device **out_device) {
-  return om_vk_device_open(ctx, index, NULL, out_device);
+om_status om_vk_open(om_ctx *ctx, size_t index, bool takes_ptx, om_hal_device **out_device) {
+  const om_vk_open_options options = {.takes_ptx = takes_ptx};
+  return om_vk_device_open(ctx, index, &options, out_device);
 }
 
 static void destroy_objects(om_ctx *ctx, om_vk_device *device) {

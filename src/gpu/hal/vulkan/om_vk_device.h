@@ -43,8 +43,9 @@ struct om_vk_device {      /* single; what HAL callers know as om_hal_device */
   om_vk_staging staging;
 };
 
-/* How tests open a device differently; NULL and zeros: as everyone does. */
 typedef struct om_vk_open_options {
+  bool takes_ptx;
+  /* How tests open a device differently; zeros: as everyone does. */
   PFN_vkGetInstanceProcAddr get_proc; /* wraps the loader's to make calls fail */
   bool uses_staging;                  /* uploads by copies even where the memory is the host's */
 } om_vk_open_options;
@@ -76,7 +77,7 @@ static inline om_vk_device *om_vk_device_of(om_hal_device *device) {
 
 /* The backend's part of om_hal. */
 om_status om_vk_list(om_ctx *ctx, om_gpu_device *devices, size_t capacity, size_t *out_count);
-om_status om_vk_open(om_ctx *ctx, size_t index, om_hal_device **out_device);
+om_status om_vk_open(om_ctx *ctx, size_t index, bool takes_ptx, om_hal_device **out_device);
 void om_vk_close(om_ctx *ctx, om_hal_device *device);
 void om_vk_describe(const om_hal_device *device, om_gpu_device *out_device);
 const om_hal_limits *om_vk_limits(const om_hal_device *device);

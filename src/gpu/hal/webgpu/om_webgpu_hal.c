@@ -68,7 +68,11 @@ static void read_limits(om_webgpu_device *device) {
   };
 }
 
-static om_status open_device(om_ctx *ctx, size_t index, om_hal_device **out_device) {
+static om_status open_device(om_ctx *ctx,
+                             size_t index,
+                             bool takes_ptx,
+                             om_hal_device **out_device) {
+  (void)takes_ptx; /* there is none in a browser */
   om_webgpu_device *device = NULL;
   *out_device = NULL;
   if (index >= om_webgpu_js_device_count()) {
