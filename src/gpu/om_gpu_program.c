@@ -331,6 +331,7 @@ om_status om_gpu_compile(om_ctx *ctx,
                          bool *step_is_fused) {
   plan->regions = OM_POOL_NEW(ctx, &plan->pool, om_gpu_region, region_count);
   if (!plan->regions) return OM_E_OUT_OF_MEMORY;
+  om_gpu_room_deinit(ctx, plan->session); /* the constants are made */
   find_roots(plan);
   for (size_t i = 0; i < region_count; ++i) {
     ++plan->region_count;

@@ -188,6 +188,7 @@ void om_gpu_session_close(om_ctx *ctx, om_provider_session *session) {
     om_gpu_cache_deinit(ctx, session);
     om_gpu_store_deinit(ctx, session, &session->weights);
     om_gpu_widen_deinit(ctx, session);
+    om_gpu_room_deinit(ctx, session);
     session->hal->close(ctx, session->device);
   }
   om_delete(ctx, session);

@@ -122,6 +122,8 @@ struct om_provider_session {
   size_t wide_room_elems;
   om_gpu_store weights;
   om_gpu_block zeros; /* of weights: what unused bindings get */
+  char *room;         /* owned; where the host makes constants, until a plan is compiled */
+  size_t room_bytes;
   om_gpu_kernels kernels;
   om_gpu_cache cache;
   om_gpu_arena arena;
@@ -259,6 +261,8 @@ om_status om_gpu_store_get(om_ctx *ctx,
                            const void *arg,
                            om_gpu_block *out_block);
 void om_gpu_store_deinit(om_ctx *ctx, om_provider_session *session, om_gpu_store *store);
+/* Frees the memory in which constants were made; more may be made later. */
+void om_gpu_room_deinit(om_ctx *ctx, om_provider_session *session);
 
 /* ---- om_gpu_kernels.c, om_gpu_trim.c ---- */
 

@@ -4,6 +4,9 @@
  * (what a binding may need); one of a megabyte or more gets a buffer of its own. The session's
  * store holds weights as long as the session lives, a plan's holds what the plan folded. What is
  * in a store stays where it is: nothing is freed before the store.
+ *
+ * Constants that the host makes are made in one room: fresh memory for each would cost a large
+ * model's session a fault for every page of its weights.
  */
 #include "gpu/om_gpu_state.h"
 
@@ -73,6 +76,36 @@ static bool find_entry(const om_gpu_store *store,
   return false;
 }
 
+static void clear_range(void *arg, size_t begin, size_t end) {
+  memset((char *)arg + begin, 0, end - begin);
+}
+
+/* Zeroed memory on the host, until the next call. */
+static om_status take_room(om_ctx *ctx,
+                           om_provider_session *session,
+                           uint64_t bytes,
+                           char **out_room) {
+  enum { GRAIN = 256 * 1024 };
+  om_status st = OM_OK;
+  *out_room = NULL;
+  if (session->room_bytes < bytes) {
+    om_gpu_room_deinit(ctx, session);
+    OM_GO_NEW(session->room, bytes);
+    session->room_bytes = bytes;
+  } else {
+    om_parallel_for(ctx, bytes, GRAIN, clear_range, session->room);
+  }
+  *out_room = session->room;
+done:
+  return st;
+}
+
+void om_gpu_room_deinit(om_ctx *ctx, om_provider_session *session) {
+  om_delete(ctx, session->room);
+  session->room = NULL;
+  session->room_bytes = 0;
+}
+
 om_status om_gpu_store_get(om_ctx *ctx,
                            om_provider_session *session,
                            om_gpu_store *store,
@@ -82,14 +115,13 @@ om_status om_gpu_store_get(om_ctx *ctx,
                            om_gpu_fill fill,
                            const void *arg,
                            om_gpu_block *out_block) {
-  om_status st = OM_OK;
-  char *made = NULL; /* what fill wrote, or a padded copy */
+  char *made = NULL; /* what fill wrote, or a padded copy; in the room */
   if (find_entry(store, source, recipe, bytes, out_block)) return OM_OK;
 
   const void *data = source;
   uint64_t padded = om_size_align(bytes, 4);
   if (fill || padded != bytes) {
-    OM_GO_NEW(made, padded);
+    OM_TRY(take_room(ctx, session, padded, &made));
     if (fill) {
       fill(ctx, arg, source, made);
     } else {
@@ -97,15 +129,13 @@ om_status om_gpu_store_get(om_ctx *ctx,
     }
     data = made;
   }
-  OM_GO(OM_GROW(ctx, store->entries, store->entry_count, store->entry_capacity));
-  OM_GO(take_block(ctx, session, store, padded, out_block));
-  OM_GO(session->hal->upload(
+  OM_TRY(OM_GROW(ctx, store->entries, store->entry_count, store->entry_capacity));
+  OM_TRY(take_block(ctx, session, store, padded, out_block));
+  OM_TRY(session->hal->upload(
       ctx, session->device, out_block->buffer, out_block->offset, data, padded));
   store->entries[store->entry_count++] =
       (om_gpu_store_entry){.source = source, .recipe = recipe, .bytes = bytes, .block = *out_block};
-done:
-  om_delete(ctx, made);
-  return st;
+  return OM_OK;
 }
 
 void om_gpu_store_deinit(om_ctx *ctx, om_provider_session *session, om_gpu_store *store) {

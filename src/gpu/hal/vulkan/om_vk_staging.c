@@ -1,4 +1,5 @@
 /* Staging; om_vk_staging.h has the idea. */
+#include "gpu/hal/om_hal_copy.h"
 #include "gpu/hal/vulkan/om_vk_buffer.h"
 #include "gpu/hal/vulkan/om_vk_queue.h"
 #include "gpu/hal/vulkan/om_vk_recording.h"
@@ -65,7 +66,7 @@ om_status om_vk_staging_write(om_ctx *ctx,
     const VkBufferCopy copy = {half->used_bytes, offset, piece};
     /* An earlier copy of this batch may write the same bytes: the later one wins. */
     if (buffer->staged > device->submitted) om_vk_commands_barrier(device, half->commands);
-    memcpy(half->buffer->mapped + half->used_bytes, source, piece);
+    om_hal_copy(ctx, half->buffer->mapped + half->used_bytes, source, piece);
     device->vk.vkCmdCopyBuffer(half->commands, half->buffer->handle, buffer->handle, 1, &copy);
     buffer->staged = device->submitted + 1;
     half->used_bytes += piece;
