@@ -23,9 +23,11 @@ import os
 import re
 import subprocess
 
+# clang's C does not know that a barrier is one for all threads, and would put copies of it into branches that
+# threads take apart: -fconvergent-functions forbids it.
 OPTIONS = ["--target=nvptx64-nvidia-cuda", "-Xclang", "-target-cpu", "-Xclang", "sm_90a",
            "-Xclang", "-target-feature", "-Xclang", "+ptx83", "-std=gnu11", "-O3", "-S", "-x", "c",
-           "-ffp-contract=fast", "-fno-math-errno", "-fdenormal-fp-math=preserve-sign",
+           "-ffp-contract=fast", "-fno-math-errno", "-fconvergent-functions", "-fdenormal-fp-math=preserve-sign",
            "-mllvm", "-nvptx-prec-divf32=1", "-mllvm", "-nvptx-prec-sqrtf32=0",
            "-ffreestanding", "-Wall", "-Wextra", "-Werror"]
 MAX_SHARED_BYTES = 232448  # a workgroup's on Hopper
