@@ -74,6 +74,28 @@ static void test_check_gives_reasons(void **state) {
   rig_close(rig);
 }
 
+/* Whether a session on the null device with Hopper's kernels may use them. */
+static bool may_use_sm90(om_mode mode, bool no_sm90, bool no_matrix_hardware) {
+  om_gpu_options options = OM_GPU_OPTIONS_INIT;
+  options.backend = "null";
+  options.device = "Hopper";
+  options.no_sm90 = no_sm90;
+  options.no_matrix_hardware = no_matrix_hardware;
+  rig_open_with(rig, &options, mode);
+  const bool may = rig->session->features.sm90;
+  assert_true(rig->session->info.has_sm90 == may);
+  rig_close(rig);
+  return may;
+}
+
+static void test_sm90_is_for_fast_mode(void **state) {
+  (void)state;
+  assert_true(may_use_sm90(OM_MODE_FAST, false, false) == om_has_sm90_kernels);
+  assert_false(may_use_sm90(OM_MODE_EXACT, false, false));
+  assert_false(may_use_sm90(OM_MODE_FAST, true, false));
+  assert_false(may_use_sm90(OM_MODE_FAST, false, true));
+}
+
 /* The reason for a step on a tensor of this type and shape; copied, for it dies with the plan. */
 static void expect_reason(om_dtype dtype, uint32_t rank, const int64_t *dims, const char *want) {
   const char *reason = NULL;
@@ -152,6 +174,7 @@ int main(void) {
       cmocka_unit_test(test_unknown_device_and_backend_are_named),
       cmocka_unit_test(test_options_of_another_size),
       cmocka_unit_test(test_check_gives_reasons),
+      cmocka_unit_test(test_sm90_is_for_fast_mode),
       cmocka_unit_test(test_claim_gives_reasons),
       cmocka_unit_test(test_halves_are_widened),
       cmocka_unit_test(test_operators_are_sorted_and_once),
