@@ -12,6 +12,8 @@
 #define om_product_group_f64   picked_group_f64
 #define om_product_group_u32   picked_group_u32
 #define om_product_group_u64   picked_group_u64
+#define om_product_vector_f32  picked_vector_f32
+#define om_product_vector_f64  picked_vector_f64
 #define om_product_taps_f32    picked_taps_f32
 #define om_product_taps_f64    picked_taps_f64
 #define om_product_group_small picked_group_small
@@ -20,7 +22,7 @@
 
 enum { MOST_ROWS = 19, GUARD = 0x7f };
 
-static float x[OM_PRODUCT_GROUP * (OM_GROUP_LANES + 3) + MOST_ROWS * OM_GROUP_LANES];
+static float x[OM_PRODUCT_GROUP * (OM_GROUP_LANES + 3) + (MOST_ROWS + 1) * OM_GROUP_LANES];
 static float w[MOST_ROWS * (OM_PRODUCT_GROUP + 5)];
 static uint32_t offsets[OM_PRODUCT_GROUP];
 
@@ -96,7 +98,27 @@ static void check_taps(taps_fn fn, size_t rows, size_t terms) {
   }
 }
 
-static void check_form(group_fn group, taps_fn taps) {
+static void check_vector(group_fn fn, size_t strips, size_t terms, bool is_first) {
+  float y[(MOST_ROWS + 1) * OM_GROUP_LANES];
+  const om_product_group g = {.x = x,
+                              .w = w,
+                              .y = y,
+                              .x_stride = OM_GROUP_LANES + 3,
+                              .w_term_stride = 2,
+                              .terms = terms,
+                              .rows = strips,
+                              .is_first = is_first};
+  for (size_t i = 0; i < OM_COUNT_OF(y); ++i) y[i] = (float)i;
+  fn(&g);
+  for (size_t i = 0; i < OM_COUNT_OF(y); ++i) {
+    const float sum = chain(x + i, g.x_stride, w, 2, terms);
+    const float added = is_first ? sum : (float)i + sum;
+    const float want = i < strips * OM_GROUP_LANES ? added : (float)i;
+    assert_memory_equal(&y[i], &want, sizeof want);
+  }
+}
+
+static void check_form(group_fn group, taps_fn taps, group_fn vector) {
   uint32_t state = 7;
   fill(x, OM_COUNT_OF(x), &state);
   fill(w, OM_COUNT_OF(w), &state);
@@ -106,20 +128,22 @@ static void check_form(group_fn group, taps_fn taps) {
       check_group(group, rows, terms, true, &state);
       check_group(group, rows, terms, false, &state);
       check_taps(taps, rows, terms);
+      check_vector(vector, rows, terms, true);
+      check_vector(vector, rows, terms, false);
     }
   }
 }
 
 static void test_what_the_build_assumes(void **state) {
   (void)state;
-  check_form(sum_group_f32, sum_taps_f32);
+  check_form(sum_group_f32, sum_taps_f32, sum_vector_f32);
 }
 
 static void test_avx2(void **state) {
   (void)state;
 #if OM_HAS_AVX
   if (__builtin_cpu_supports("avx2")) {
-    check_form(sum_group_avx2_f32, sum_taps_avx2_f32);
+    check_form(sum_group_avx2_f32, sum_taps_avx2_f32, sum_vector_avx2_f32);
     return;
   }
 #endif
@@ -130,7 +154,7 @@ static void test_avx512(void **state) {
   (void)state;
 #if OM_HAS_AVX
   if (__builtin_cpu_supports("avx512f")) {
-    check_form(sum_group_avx512_f32, sum_taps_avx512_f32);
+    check_form(sum_group_avx512_f32, sum_taps_avx512_f32, sum_vector_avx512_f32);
     return;
   }
 #endif

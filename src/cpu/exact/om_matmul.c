@@ -13,8 +13,9 @@ enum {
   LANES = OM_GROUP_LANES,
   PART_ROWS = 128,
   PART_COLS = 2 * LANES,
-  FEW_ROWS = 16,  /* up to here a panel costs as much as it saves */
-  MAX_SLOTS = 64, /* pieces of parallel work, each with its own scratch */
+  VECTOR_COLS = 16 * LANES, /* of a part of one row */
+  FEW_ROWS = 16,            /* up to here a panel costs as much as it saves */
+  MAX_SLOTS = 64,           /* pieces of parallel work, each with its own scratch */
   SLOT_ELEMS = (OM_PRODUCT_GROUP + PART_ROWS) * LANES,
 };
 
@@ -27,6 +28,8 @@ typedef struct matmul_job {
   uint8_t *scratch; /* NULL: no slot is needed */
   size_t elem_bytes;
   group_fn sum;
+  group_fn sum_vector; /* NULL: there is none for the type */
+  size_t part_cols;
   size_t row_parts, col_parts, part_count, slot_count;
 } matmul_job;
 
@@ -40,9 +43,13 @@ static size_t at_most(size_t value, size_t most) {
   return value < most ? value : most;
 }
 
+static size_t part_cols_of(const om_matmul *m) {
+  return m->rows == 1 ? VECTOR_COLS : PART_COLS;
+}
+
 static size_t parts_of(const om_matmul *m) {
   return om_strided_elems(&m->batch) * ((m->rows + PART_ROWS - 1) / PART_ROWS) *
-         ((m->cols + PART_COLS - 1) / PART_COLS);
+         ((m->cols + part_cols_of(m) - 1) / part_cols_of(m));
 }
 
 /* Whether some strip of b goes through a panel. */
@@ -56,7 +63,7 @@ size_t om_matmul_scratch_bytes(const om_matmul *m, size_t elem_bytes) {
 
 static part part_at(const matmul_job *job, size_t index) {
   const om_matmul *m = job->m;
-  const size_t col = index % job->col_parts * PART_COLS;
+  const size_t col = index % job->col_parts * job->part_cols;
   const size_t row = index / job->col_parts % job->row_parts * PART_ROWS;
   size_t element = index / job->col_parts / job->row_parts;
   size_t a_offset = row * m->a_row_stride;
@@ -72,7 +79,7 @@ static part part_at(const matmul_job *job, size_t index) {
                 .b = job->b + b_offset * job->elem_bytes,
                 .y = job->y + y_offset * job->elem_bytes,
                 .rows = at_most(m->rows - row, PART_ROWS),
-                .cols = at_most(m->cols - col, PART_COLS)};
+                .cols = at_most(m->cols - col, job->part_cols)};
 }
 
 /* Copies `terms` rows of `width` columns of b, with zeros behind them. */
@@ -155,6 +162,24 @@ static void run_strip(
   }
 }
 
+/* The whole strips of one row, side by side; returns their columns. */
+static size_t run_vector(const matmul_job *job, const part *p) {
+  const om_matmul *m = job->m;
+  om_product_group g = {.x_stride = m->b_depth_stride,
+                        .w_term_stride = m->a_depth_stride,
+                        .y = p->y,
+                        .rows = p->cols / LANES};
+  if (!job->sum_vector || m->rows != 1 || m->b_col_stride != 1) return 0;
+  for (size_t k = 0; k < m->depth; k += OM_PRODUCT_GROUP) {
+    g.terms = at_most(m->depth - k, OM_PRODUCT_GROUP);
+    g.is_first = k == 0;
+    g.w = p->a + k * m->a_depth_stride * job->elem_bytes;
+    g.x = p->b + k * m->b_depth_stride * job->elem_bytes;
+    job->sum_vector(&g);
+  }
+  return g.rows * LANES;
+}
+
 static void run_slots(void *arg, size_t begin, size_t end) {
   const matmul_job *job = arg;
   for (size_t slot = begin; slot < end; ++slot) {
@@ -162,7 +187,7 @@ static void run_slots(void *arg, size_t begin, size_t end) {
     size_t index = job->part_count * slot / job->slot_count;
     for (; index < job->part_count * (slot + 1) / job->slot_count; ++index) {
       const part p = part_at(job, index);
-      for (size_t col = 0; col < p.cols; col += LANES) {
+      for (size_t col = run_vector(job, &p); col < p.cols; col += LANES) {
         run_strip(job, &p, col, at_most(p.cols - col, LANES), own);
       }
     }
@@ -176,14 +201,15 @@ static void run(om_ctx *ctx, matmul_job *job) {
     return;
   }
   job->row_parts = (m->rows + PART_ROWS - 1) / PART_ROWS;
-  job->col_parts = (m->cols + PART_COLS - 1) / PART_COLS;
+  job->part_cols = part_cols_of(m);
+  job->col_parts = (m->cols + job->part_cols - 1) / job->part_cols;
   job->part_count = parts_of(m);
   job->slot_count = at_most(job->part_count, MAX_SLOTS);
   if (!needs_slots(m)) job->scratch = NULL;
   om_parallel_for(ctx, job->slot_count, 1, run_slots, job);
 }
 
-#define OM_MATMUL(suffix, type, result)                                                          \
+#define OM_MATMUL(suffix, type, result, vector)                                                  \
   void om_matmul_##suffix(                                                                       \
       om_ctx *ctx, const om_matmul *m, const type *a, const type *b, result *y, void *scratch) { \
     matmul_job job = {.m = m,                                                                    \
@@ -192,11 +218,12 @@ static void run(om_ctx *ctx, matmul_job *job) {
                       .y = (uint8_t *)y,                                                         \
                       .scratch = scratch,                                                        \
                       .elem_bytes = sizeof *y,                                                   \
-                      .sum = om_product_group_##suffix};                                         \
+                      .sum = om_product_group_##suffix,                                          \
+                      .sum_vector = vector};                                                     \
     run(ctx, &job);                                                                              \
   }
-OM_MATMUL(f32, float, float)
-OM_MATMUL(f64, double, double)
-OM_MATMUL(u32, uint32_t, uint32_t)
-OM_MATMUL(u64, uint64_t, uint64_t)
-OM_MATMUL(small, float, uint32_t)
+OM_MATMUL(f32, float, float, om_product_vector_f32)
+OM_MATMUL(f64, double, double, om_product_vector_f64)
+OM_MATMUL(u32, uint32_t, uint32_t, NULL)
+OM_MATMUL(u64, uint64_t, uint64_t, NULL)
+OM_MATMUL(small, float, uint32_t, NULL)

@@ -149,6 +149,17 @@ void om_product_group_u64(const om_product_group *g) {
   whole_group_u64(g);
 }
 
+void om_product_vector_f32(const om_product_group *g) {
+  OM_PICK_AVX512(sum_vector_avx512_f32, g)
+  OM_PICK_AVX2(sum_vector_avx2_f32, g)
+  sum_vector_f32(g);
+}
+
+void om_product_vector_f64(const om_product_group *g) {
+  OM_PICK_AVX2(sum_vector_avx2_f64, g)
+  sum_vector_f64(g);
+}
+
 void om_product_taps_f32(const om_product_taps *t) {
   OM_PICK_AVX512(sum_taps_avx512_f32, t)
   OM_PICK_AVX2(sum_taps_avx2_f32, t)

@@ -33,6 +33,11 @@ void om_product_group_f64(const om_product_group *g);
 void om_product_group_u32(const om_product_group *g); /* integers wrap */
 void om_product_group_u64(const om_product_group *g);
 
+/* One row by rows * 16 lanes, which stand side by side in x and in y: where there is one row alone,
+ * a strip of 16 lanes has too few chains. */
+void om_product_vector_f32(const om_product_group *g);
+void om_product_vector_f64(const om_product_group *g);
+
 /* x and w are float32 that hold whole numbers within +-255, as 8-bit numbers without their zero
  * points are; y is int32. A group of them stays below 2^24, so float32 adds it exactly. */
 void om_product_group_small(const om_product_group *g);
