@@ -191,7 +191,7 @@ om_status om_scope_prepare(om_ctx *ctx, om_scope *scope) {
   scope->rewriter.mode = session->mode;
   scope->rewriter.has_device = session->provider != NULL;
   scope->rewriter.left_out = session->left_out;
-  scope->rewriter.has_fast_kernels = !session->provider && om_fast_is_there(ctx, session->fast);
+  scope->rewriter.has_fast_kernels = !session->provider && session->fast;
 
   uint64_t state = om_flush_subnormals_begin(); /* folded values are as a run would make them */
   om_status st = change_graph(ctx, scope);

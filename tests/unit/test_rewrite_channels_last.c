@@ -1,5 +1,5 @@
 /* channels_last and epilogue: graphs in fast mode beside the same in exact mode, where neither
- * rewrite is applied. Which nodes are left is checked where oneDNN is there. */
+ * rewrite is applied. Which nodes are left is checked too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -116,11 +116,9 @@ static void check(const graph_case *c) {
   if (!(largest > 0.0f) || !(difference <= 1e-5f * largest)) {
     fail_msg("%s: scaled error %g", c->name, (double)(difference / largest));
   }
-#if defined(OM_WITH_ONEDNN)
   if (c->transposes >= 0 && transposes != c->transposes) {
     fail_msg("%s: %d Transposes are left, not %d", c->name, transposes, c->transposes);
   }
-#endif
 }
 
 static void graphs_keep_their_results(void **state) {

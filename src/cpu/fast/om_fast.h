@@ -5,8 +5,9 @@
  * Such weights are packed once for all kernels that want the same order (om_fast), so that
  * the plans of one session share them.
  *
- * om_fast_dnn*.c are oneDNN; a build without it has om_fast_none.c, where no kernel is made and the
- * exact ones run. Results are within 1e-5 (scaled) of the exact ones.
+ * Work is cut into pieces (om_thread.h) and those into tiles (om_tile.h), so threads, cancelling
+ * and memory are the library's own. Results are within 1e-5 (scaled) of the exact ones, and the
+ * same on any number of threads.
  */
 #ifndef OM_FAST_H
 #define OM_FAST_H
@@ -18,9 +19,6 @@ typedef struct om_fast om_fast;
 
 om_status om_fast_create(om_ctx *ctx, om_fast **out_fast);
 void om_fast_destroy(om_ctx *ctx, om_fast *fast); /* after its kernels */
-
-/* True if kernels can be made at all; fast may be NULL. */
-bool om_fast_is_there(om_ctx *ctx, om_fast *fast);
 
 typedef struct om_fast_kernel om_fast_kernel; /* immutable, but runs one at a time */
 
@@ -77,7 +75,6 @@ typedef struct om_fast_conv {
   om_fast_epilogue epilogue;
 } om_fast_conv;
 
-/* *out_kernel NULL: there is none for this, the exact kernel runs. */
 om_status om_fast_product_create(om_ctx *ctx,
                                  om_fast *fast,
                                  const om_fast_product *product,
