@@ -15,6 +15,7 @@
 #include "ops/op_attention.h"
 
 #include "cpu/exact/om_elementwise.h"
+#include "cpu/fast/om_fast_attention.h"
 
 /* ---- Attributes ---- */
 
@@ -340,6 +341,44 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
   return OM_OK;
 }
 
+/* ---- Fast mode ---- */
+
+static om_status run_fast(om_ctx *ctx, const om_op_call *call, void *state) {
+  om_attention a;
+  om_tensor y;
+  const float *operands[OM_ATTENTION_MASK + 1] = {NULL};
+  OM_TRY(describe(ctx, call, &a, &y));
+  for (uint32_t i = 0; i <= OM_ATTENTION_MASK; ++i) {
+    const om_tensor *input = om_rule_input(call, i);
+    if (input) operands[i] = input->data;
+  }
+  return om_fast_attention_run(ctx, state, &a, operands, call->outputs[0]->data, call->scratch);
+}
+
+static void destroy_fast(om_ctx *ctx, void *state) {
+  om_fast_attention_destroy(ctx, state);
+}
+
+static om_status make_ready(om_ctx *ctx,
+                            const om_op_call *call,
+                            uint32_t kept_inputs,
+                            om_fast *fast,
+                            om_op_ready *out_ready) {
+  om_attention a;
+  om_tensor y;
+  om_fast_attention *attention = NULL;
+  (void)kept_inputs;
+  OM_TRY(describe(ctx, call, &a, &y));
+  if (y.dtype != OM_DTYPE_F32) return OM_OK;
+  OM_TRY(om_fast_attention_create(ctx, fast, &a, &attention));
+  if (!attention) return OM_OK;
+  *out_ready = (om_op_ready){.run = run_fast,
+                             .destroy = destroy_fast,
+                             .state = attention,
+                             .scratch_bytes = om_fast_attention_scratch(attention)};
+  return OM_OK;
+}
+
 const om_op om_ops_attention[] = {
     {.domain = "onemodel",
      .type = "Attention",
@@ -350,6 +389,7 @@ const om_op om_ops_attention[] = {
      .resolve = resolve,
      .infer = infer,
      .scratch_bytes = scratch_bytes,
-     .run = run},
+     .run = run,
+     .make_ready = make_ready},
     {.type = NULL},
 };

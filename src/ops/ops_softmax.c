@@ -1,4 +1,5 @@
 /* Softmax, LogSoftmax and Hardmax. */
+#include "cpu/fast/om_fast_attention.h"
 #include "ops/op_softmax.h"
 #include "ops/op_types.h"
 
@@ -44,6 +45,40 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
   return OM_OK;
 }
 
+/* Rows that are dense: the axes are the last ones. */
+static om_status run_fast(om_ctx *ctx, const om_op_call *call, void *state) {
+  const om_tensor *x = call->inputs[0];
+  uint32_t mask = 0;
+  size_t cols = 1;
+  (void)state;
+  OM_TRY(om_softmax_axes(ctx, call->params, x, &mask));
+  for (uint32_t i = 0; i < x->rank; ++i) {
+    if (mask >> i & 1u) cols *= (size_t)x->dims[i];
+  }
+  om_fast_softmax(ctx, om_tensor_elems(x) / cols, cols, x->data, call->outputs[0]->data);
+  return OM_OK;
+}
+
+static om_status make_ready(om_ctx *ctx,
+                            const om_op_call *call,
+                            uint32_t kept_inputs,
+                            om_fast *fast,
+                            om_op_ready *out_ready) {
+  const om_softmax_params *params = call->params;
+  const om_tensor *x = call->inputs[0];
+  const uint32_t all = (1u << x->rank) - 1;
+  uint32_t mask = 0;
+  (void)kept_inputs;
+  (void)fast;
+  OM_TRY(om_softmax_axes(ctx, params, x, &mask));
+  const bool is_behind = mask != 0 && ((all & ~mask) & ((all & ~mask) + 1)) == 0;
+  if (params->kind == OM_SOFTMAX && x->dtype == OM_DTYPE_F32 && is_behind &&
+      om_tensor_elems(x) > 0) {
+    out_ready->run = run_fast;
+  }
+  return OM_OK;
+}
+
 #define OM_SOFTMAX_ENTRY(name)                \
   {.domain = "",                              \
    .type = (name),                            \
@@ -53,7 +88,8 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
    .params_bytes = sizeof(om_softmax_params), \
    .resolve = resolve,                        \
    .infer = infer,                            \
-   .run = run}
+   .run = run,                                \
+   .make_ready = make_ready}
 
 const om_op om_ops_softmax[] = {
     OM_SOFTMAX_ENTRY("Softmax"),

@@ -10,7 +10,7 @@
  * model's own that do the same cancel out. Four axes only: the graph does not know extents, but
  * ranks it does.
  */
-#include "rewrite/om_rewrite_facts.h"
+#include "rewrite/om_turn.h"
 
 enum { RANK = 4 };
 
@@ -225,6 +225,7 @@ static om_status turn_binary(om_ctx *ctx, turner *t, om_node_id id, const char *
 /* ---- Layout ---- */
 
 static om_status turn_concat(om_ctx *ctx, turner *t, om_node_id id, const char *type) {
+  static const om_axes axes = {.rank = RANK, .perm = {0, 3, 1, 2}}; /* place_in_last */
   om_rewriter *rw = t->rw;
   const uint32_t count = rw->graph->nodes[id].input_count;
   int64_t axis = 0;
@@ -233,14 +234,19 @@ static om_status turn_concat(om_ctx *ctx, turner *t, om_node_id id, const char *
     const om_value_id value = rw->graph->nodes[id].inputs[i];
     const bool is_constant = om_rewriter_constant(rw, value) != NULL;
     has_twin = has_twin || twin_of(t, value) != OM_NO_VALUE;
-    if (is_constant || !can_turn(t, value)) return OM_OK;
+    if (is_constant ? !is_float_constant(t, value, RANK) : !can_turn(t, value)) return OM_OK;
   }
   OM_TRY(om_node_attr_int(ctx, &rw->graph->nodes[id], "axis", 1, &axis));
   if (!has_twin || axis < -RANK || axis >= RANK) return OM_OK;
   om_value_id *inputs = OM_POOL_NEW(ctx, &rw->graph->pool, om_value_id, count);
   if (!inputs) return OM_E_OUT_OF_MEMORY;
   for (uint32_t i = 0; i < count; ++i) {
-    OM_TRY(get_twin(ctx, t, rw->graph->nodes[id].inputs[i], &inputs[i]));
+    const om_value_id value = rw->graph->nodes[id].inputs[i];
+    if (om_rewriter_constant(rw, value)) {
+      OM_TRY(om_turn_constant(ctx, rw, &axes, value, &inputs[i]));
+    } else {
+      OM_TRY(get_twin(ctx, t, value, &inputs[i]));
+    }
   }
   const om_attr attr = {
       .name = "axis", .kind = OM_ATTR_INT, .i = place_in_last[axis < 0 ? axis + RANK : axis]};

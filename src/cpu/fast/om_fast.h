@@ -50,13 +50,13 @@ typedef struct om_fast_weights {
   bool is_kept;      /* data stays as it is as long as om_fast: kernels may share the packed form */
 } om_fast_weights;
 
-/* y[batch..., rows, cols] = a[batch..., rows, depth] b[batch..., depth, cols]; y is dense. Strides
- * are in elements; an operand's extent is 1 where it repeats. */
+/* y[batch..., rows, cols] = a[batch..., rows, depth] b[batch..., depth, cols]. Strides are in
+ * elements; an operand's extent is 1 where it repeats. y's columns are dense. */
 typedef struct om_fast_product {
   uint32_t rank; /* at least 2, at most OM_MAX_RANK */
   int64_t a_dims[OM_MAX_RANK], a_strides[OM_MAX_RANK];
   int64_t b_dims[OM_MAX_RANK], b_strides[OM_MAX_RANK];
-  int64_t y_dims[OM_MAX_RANK];
+  int64_t y_dims[OM_MAX_RANK], y_strides[OM_MAX_RANK]; /* strides: all 0 where y is dense */
   om_fast_weights b;
   om_fast_epilogue epilogue;
 } om_fast_product;

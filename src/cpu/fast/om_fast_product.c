@@ -31,6 +31,7 @@ static void describe(const om_fast_product *p, om_fast_pass *pass) {
   int64_t y[OM_MAX_RANK];
   int64_t residual[OM_MAX_RANK];
   dense_strides(p->rank, p->y_dims, y);
+  if (p->y_strides[col] != 0) memcpy(y, p->y_strides, sizeof y);
   dense_strides(p->rank, p->epilogue.residual_dims, residual);
   pass->batch_axes = row;
   for (uint32_t i = 0; i < row; ++i) {
@@ -45,7 +46,7 @@ static void describe(const om_fast_product *p, om_fast_pass *pass) {
   memcpy(pass->inside_end, pass->count, sizeof pass->count);
   pass->is_all_inside = true;
   pass->x_strides[2] = p->a_strides[row];
-  pass->y_strides[2] = p->y_dims[col];
+  pass->y_strides[2] = y[row];
   pass->residual_strides[2] = residual[row];
   pass->residual_step = residual[col];
   pass->depth = (size_t)p->a_dims[col];

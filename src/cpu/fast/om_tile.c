@@ -1,6 +1,8 @@
 /* Tiles for the widths of vectors that a processor may have (om_tile.inc). */
 #include "cpu/fast/om_tile.h"
 
+#include <math.h>
+
 #include "cpu/fast/om_finish.h"
 
 #if defined(__clang__)

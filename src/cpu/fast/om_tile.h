@@ -52,6 +52,15 @@ typedef void (*om_tile_fn)(const om_tile *tile);
 
 enum { OM_TILE_HEIGHTS = 5 };
 
+typedef struct om_soft_row { /* y = softmax(scale * x + mask) */
+  const float *x;
+  float *y; /* may be x */
+  size_t cols;
+  float scale;
+  const float *mask; /* NULL: none */
+  int64_t mask_step; /* 1 or 0 */
+} om_soft_row;
+
 typedef struct om_tile_set {
   size_t lanes;                    /* of a vector; a panel has two of them, or one at the end */
   size_t heights[OM_TILE_HEIGHTS]; /* in descending order; the last is 1 */
@@ -62,6 +71,7 @@ typedef struct om_tile_set {
   size_t apart_heights[2], inside_heights[3];
   /* The epilogue on what `rows` rows have; it reads and writes y. */
   void (*finish)(const om_tile *tile, size_t rows);
+  void (*softmax)(const om_soft_row *row);
 } om_tile_set;
 
 /* What this processor has. */
