@@ -8,9 +8,11 @@ foreach(family ${OM_LEAVE_OUT})
   list(REMOVE_ITEM core_sources ${CMAKE_SOURCE_DIR}/src/ops/ops_${family}.c)
 endforeach()
 set(definitions "")
-# Fast kernels: multiplications and additions may become one, and loops are unrolled in every build.
+# Fast kernels: multiplications and additions may become one, and tiles are unrolled in every build.
 file(GLOB fast_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cpu/fast/*.c)
-set_source_files_properties(${fast_sources} PROPERTIES COMPILE_OPTIONS "-ffp-contract=fast;-O3")
+set_source_files_properties(${fast_sources} PROPERTIES COMPILE_OPTIONS "-ffp-contract=fast")
+set_source_files_properties(${CMAKE_SOURCE_DIR}/src/cpu/fast/om_tile.c PROPERTIES
+  COMPILE_OPTIONS "-ffp-contract=fast;-O3")
 set(sources ${core_sources} ${OM_GENERATED}/onnx.pb.c)
 
 if(OM_GPU)

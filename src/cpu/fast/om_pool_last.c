@@ -52,7 +52,8 @@ OM_CLONES static void join_sum(
   for (int64_t c = 0; c < channels; ++c) y[c] += sum[c];
 }
 
-static void pool_place(
+/* Not inlined: a frame of its own. */
+static __attribute__((noinline)) void pool_place(
     const job *j, const float *image, const taps t[3], int64_t channels, float *y) {
   const om_pool_window *w = j->w;
   const bool is_max = j->kind == OM_POOL_LAST_MAX;
