@@ -161,14 +161,19 @@ export class OneModel {
       [(loading ??= getModule()), ...[source, ...names.map((name) => options.externalData[name])].map(open)]);
     one.#module = module;
     one.#memory = new Scratch(module);
+    one.#error = module._om_web_error_new();
+    const preparing = one.#prepareDevice(options); // beside the download
+    preparing.catch(() => {}); // what went wrong is told when it is wanted
     try {
-      one.#error = module._om_web_error_new();
       await one.#readModel(names, opened, options.progress);
-      await one.#makeSession(options);
+      one.#makeSession(await preparing, options);
       return one;
     } catch (error) {
+      await preparing.catch(() => {}); // it may still be under way
       one.#free();
       throw error;
+    } finally {
+      module._om_web_prepared_destroy(await preparing.catch(() => 0));
     }
   }
 
@@ -193,22 +198,15 @@ export class OneModel {
     this.outputs = this.#describe(true);
   }
 
-  async #makeSession(options) {
-    const m = this.#module;
-    const isExact = options.mode === "exact";
-    const prepared = await this.#prepareDevice(options, isExact);
-    try {
-      this.#session = m._om_web_session_create(
-        this.#model, prepared, Boolean(options.requireGpu), isExact, this.#error);
-      if (!this.#session) this.#fail();
-    } finally {
-      m._om_web_prepared_destroy(prepared);
-    }
+  #makeSession(prepared, { mode, requireGpu }) {
+    this.#session = this.#module._om_web_session_create(
+      this.#model, prepared, Boolean(requireGpu), mode === "exact", this.#error);
+    if (!this.#session) this.#fail();
   }
 
   // A device that is ready for a session; 0: the CPU alone.
-  async #prepareDevice({ device = "auto", requireGpu, gpu, profile }, isExact) {
-    const m = this.#module;
+  async #prepareDevice({ device = "auto", mode, requireGpu, gpu, profile }) {
+    const m = this.#module, isExact = mode === "exact";
     if (device === "cpu" && !requireGpu) return 0;
     let prepared = 0;
     try {

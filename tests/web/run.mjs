@@ -1,14 +1,19 @@
 // Runs cases.mjs and the operators' tests in Node with Dawn on a Vulkan device, and in headless Chromium with its
 // software adapter; and uses the example's page there, with WebGPU and without.
 // Arguments: the package's folder, the models' folder, node_modules, what Vite made of vite/main.js, the operator
-// tests' folder. Prints TAP.
+// tests' folder. Prints TAP, whose lines have no numbers: Node and the browsers run side by side, each in a process
+// of its own, which has "node" or "browser" behind the arguments.
+import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { gzipSync } from "node:zlib";
 import { importer, withChromium } from "./chromium.mjs";
 import { runOpTests } from "./op_tests.mjs";
 
-const [packageFolder, modelFolder, nodeModules, bundleFolder, opTests] = process.argv.slice(2).map((path) => resolve(path));
+const [packageFolder, modelFolder, nodeModules, bundleFolder, opTests] =
+  process.argv.slice(2, 7).map((path) => resolve(path));
+const part = process.argv[7];
 const load = importer(nodeModules);
 const here = fileURLToPath(new URL(".", import.meta.url)), root = join(here, "../.."), examples = join(root, "examples/web");
 
@@ -17,12 +22,10 @@ const each = (usual) => process.env.ONEMODEL_WEB_EACH ?? String(usual);
 const nodeOptions = ["--backend", "webgpu_shared", "--each", each(40)];
 const chromiumOptions = ["--backend", "webgpu,webgpu_exact", "--each", each(100)];
 
-let number = 0;
 let failures = 0;
 function report(where, name, problem, seconds = 0) {
-  number += 1;
   failures += problem ? 1 : 0;
-  console.log(`${problem ? "not ok" : "ok"} ${number} - ${where}: ${name} (${seconds.toFixed(1)} s)`);
+  console.log(`${problem ? "not ok" : "ok"} - ${where}: ${name} (${seconds.toFixed(1)} s)`);
   if (problem) console.log(`#   ${problem}`);
 }
 
@@ -31,7 +34,7 @@ async function inNode() {
   Object.assign(globalThis, globals);
   const gpu = create(["backend=vulkan"]);
   if (!(await gpu.requestAdapter())) {
-    console.log(`ok ${++number} - node # SKIP Dawn finds no Vulkan device`);
+    console.log("ok - node # SKIP Dawn finds no Vulkan device");
     return;
   }
   const { OneModel } = await import(pathToFileURL(join(packageFolder, "onemodel.mjs")).href);
@@ -45,7 +48,7 @@ async function inNode() {
 
 async function browse(hasGpu, folders, work) {
   if (await withChromium(nodeModules, hasGpu, { models: modelFolder, ...folders }, work)) return;
-  console.log(`ok ${++number} - chromium # SKIP there is no Chromium`);
+  console.log("ok - chromium # SKIP there is no Chromium");
 }
 
 async function inChromium() {
@@ -100,12 +103,29 @@ async function theBundle() {
   });
 }
 
-for (const where of [inNode, inChromium, thePage, theBundle]) {
+function thePackage() {
+  for (const file of ["onemodel_wasm.wasm", "onemodel_wasm_threads.wasm"]) {
+    const bytes = readFileSync(join(packageFolder, file)), packed = gzipSync(bytes).length;
+    const isSmall = bytes.length <= 5e6 && packed <= 1.5e6;
+    report("package", `${file} is small`, isSmall ? null : `it has ${bytes.length} bytes, packed ${packed}`);
+  }
+}
+
+// Runs one part in a process of its own; its exit code.
+const apart = (name) => new Promise((done) => {
+  spawn(process.execPath, [...process.argv.slice(1, 7), name], { stdio: "inherit" }).on("exit", (code) => done(code ?? 1));
+});
+
+const parts = { node: [inNode], browser: [thePackage, inChromium, thePage, theBundle] };
+if (!part) {
+  const codes = await Promise.all(Object.keys(parts).map(apart));
+  process.exit(Math.max(...codes));
+}
+for (const where of parts[part]) {
   try {
     await where();
   } catch (error) {
     report(where.name, "runs", error.message.split("\n")[0]);
   }
 }
-console.log(`1..${number}`);
 process.exit(failures > 0 ? 1 : 0);

@@ -14,6 +14,7 @@ const [work, ocr, ...rest] = process.argv.slice(2);
 const options = {
   "--package": join(root, "build/web/package"), "--onemodel": join(root, "build/release/onemodel"), "--runs": "5",
   "--models": "classifier,recogniser,detector,minilm,resnet50", "--engines": "webgpu,cpu,ort-webgpu,ort-wasm",
+  "--size": "small",
 };
 for (let i = 0; i < rest.length; i += 2) {
   if (!(rest[i] in options) || i + 1 === rest.length) throw new Error(`What is '${rest[i]}'?`);
@@ -22,13 +23,17 @@ for (let i = 0; i < rest.length; i += 2) {
 const models = join(work, "models");
 mkdirSync(models, { recursive: true });
 
+const isFull = options["--size"] === "full";
+if (!isFull && options["--size"] !== "small") throw new Error(`Sizes are small and full, not '${options["--size"]}'.`);
+
 const picture = (dims) => ({ x: { dtype: "float32", dims } });
+const words = isFull ? 128 : 32, side = isFull ? 224 : 64;
 const catalogue = {
   classifier: { file: "ch_ppocr_mobile_v2.0_cls_infer.onnx", inputs: picture([1, 3, 48, 192]) },
   recogniser: { file: "ch_PP-OCRv4_rec_infer.onnx", inputs: picture([1, 3, 48, 320]) },
-  detector: { file: "ch_PP-OCRv4_det_infer.onnx", inputs: picture([1, 3, 320, 320]) },
-  minilm: { make: () => encoder(), inputs: { ids: { dtype: "int64", dims: [1, 128] } } },
-  resnet50: { make: () => residual(), inputs: picture([1, 3, 224, 224]) },
+  detector: { file: "ch_PP-OCRv4_det_infer.onnx", inputs: picture(isFull ? [1, 3, 320, 320] : [1, 3, 160, 160]) },
+  minilm: { make: () => encoder({ length: words }), inputs: { ids: { dtype: "int64", dims: [1, words] } } },
+  resnet50: { make: () => residual({ side }), inputs: picture([1, 3, side, side]) },
 };
 
 // ---- Files of numbers ----
