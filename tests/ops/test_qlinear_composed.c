@@ -76,7 +76,6 @@ static const om_op_case where_cases[] = {
    .cases = table,                                   \
    .case_count = sizeof(table) / sizeof((table)[0]), \
    .reference = function,                            \
-   .declined = "",                                   \
    .domain = "com.microsoft",                        \
    .is_composed = true}
 
