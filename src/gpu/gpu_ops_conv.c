@@ -486,7 +486,10 @@ const char *om_gpu_add_conv_sum(om_gpu_binder *b,
                                 om_gpu_operand sums,
                                 uint32_t split_count) {
   static const om_gpu_forms forms = OM_GPU_FORMS(CONV_SUM);
-  const om_conv_sum_params params = {.elems = (uint32_t)c->out_elems, .splits = split_count};
+  const om_conv_sum_params params = {.elems = (uint32_t)c->out_elems,
+                                     .splits = split_count,
+                                     .pixels = (uint32_t)om_window_elems(c->w->out),
+                                     .channels = (uint32_t)c->shape.out_channels};
   om_gpu_dispatch *d = add_result(b, &forms, c, &sums, 1);
   if (!d) return om_gpu_no_memory;
   set_params(d, &params, sizeof params);

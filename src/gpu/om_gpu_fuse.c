@@ -8,9 +8,9 @@
  *   - nobody outside reads it: it is not read back;
  *   - the reader is an elementwise dispatch that reads it element by element (views in between
  *     change no order), and its other operands exist before the chain's own dispatch;
- *   - the chain has room: items, scalars, operands, one pair (inner, channels).
- * While a kept value waits for its second reader the chain is not yet safe; if the reader does
- * not come, the chain falls back to the last safe state.
+ *   - the chain has room: items, scalars, operands, one pair (inner, channels), and one more where
+ * the kernel knows its channel. While a kept value waits for its second reader the chain is not yet
+ * safe; if the reader does not come, the chain falls back to the last safe state.
  *
  * A normalisation takes the addition before it, where nobody else reads the sum: one that is a
  * dispatch by itself goes; and in fast mode the last one of a float16 chain moves, so that the sum
@@ -100,15 +100,24 @@ static bool exists_before(const fusing *f, const om_gpu_operand *operand, uint32
   return writer == NO_LAUNCH || writer < at;
 }
 
-/* Takes the pair (inner, channels) over where the chain has none yet. */
-static bool agree_on_vectors(growth *g, const om_gpu_chain *other) {
+/* Takes the pair (inner, channels) over where the chain has none yet. Where the kernel fixed it,
+ * one other pair is the chain's repeat: *out_repeats says that the items are of that. */
+static bool agree_on_vectors(growth *g, const om_gpu_chain *other, bool *out_repeats) {
+  om_gpu_chain *chain = &g->chain;
+  *out_repeats = false;
   if (!has_vector(other)) return true;
-  if (!has_vector(&g->chain) && !g->chain.is_pair_fixed) {
-    g->chain.inner = other->inner;
-    g->chain.channels = other->channels;
+  if (!has_vector(chain) && !chain->is_pair_fixed) {
+    chain->inner = other->inner;
+    chain->channels = other->channels;
     return true;
   }
-  return g->chain.inner == other->inner && g->chain.channels == other->channels;
+  if (chain->inner == other->inner && chain->channels == other->channels) return true;
+  *out_repeats = true;
+  if (chain->is_pair_fixed && chain->repeat_channels == 0) {
+    chain->repeat_inner = other->inner;
+    chain->repeat_channels = other->channels;
+  }
+  return chain->repeat_inner == other->inner && chain->repeat_channels == other->channels;
 }
 
 /* Appends one item of a reader's chain, read from `operand` (NULL: none). */
@@ -118,7 +127,7 @@ static bool take_item(const fusing *f,
                       om_chain_item item,
                       const om_gpu_operand *operand,
                       const float *scalars) {
-  if (item.source == OM_CHAIN_BROADCAST || item.source == OM_CHAIN_SAVED) return false;
+  if (item.source == OM_CHAIN_SAVED) return false;
   if (operand && item.source == OM_CHAIN_TENSOR && is_root(f, operand, g->saved)) {
     item.source = OM_CHAIN_SAVED;
     operand = NULL;
@@ -135,10 +144,11 @@ static bool take_launch(const fusing *f, uint32_t at, uint32_t reader, growth *g
   const om_gpu_chain *chain = &d->chain;
   uint32_t root = f->plan->roots[g->value];
   uint32_t scalar = 0;
+  bool repeats = false;
   if (launch->is_absorbed || !om_gpu_is_elementwise(d) || d->constants[0] != 0) return false;
   if (chain->item_count == 0 || g->absorbed_count == OM_CHAIN_MAX_ITEMS) return false;
   if (om_gpu_chain_is_half(d) != g->is_half) return false;
-  if (!agree_on_vectors(g, chain)) return false;
+  if (!agree_on_vectors(g, chain, &repeats)) return false;
 
   /* x + value is value + x with the operands told apart. */
   const om_chain_item *first = &chain->items[0];
@@ -150,6 +160,8 @@ static bool take_launch(const fusing *f, uint32_t at, uint32_t reader, growth *g
     om_chain_item item = chain->items[i];
     bool has_operand = item.source == OM_CHAIN_VECTOR || item.source == OM_CHAIN_TENSOR;
     const om_gpu_operand *operand = has_operand ? &chain->operands[item.operand] : NULL;
+    if (item.source == OM_CHAIN_BROADCAST) return false;
+    if (item.source == OM_CHAIN_VECTOR && repeats) item.source = OM_CHAIN_BROADCAST;
     if (i == 0) item.is_rounded = g->is_half;
     if (i == 0 && is_turned) {
       item.is_swapped = !item.is_swapped;

@@ -40,7 +40,8 @@ typedef enum om_chain_source { /* of an item's second operand; the numbers are t
                                OM_CHAIN_TENSOR = 3, /* operand[element]: the result's own shape */
                                OM_CHAIN_SAVED = 4,  /* the value that SAVE kept */
                                OM_CHAIN_BROADCAST = 5, /* operand by the masks in the elementwise
-                                                          kernel; its first item only */
+                                                          kernel, its first item only; where the
+                                                          pair is fixed, by the chain's repeat */
 } om_chain_source;
 
 /* Operations of a chain, spelled as elementwise.def spells them: OM_CHAIN_Add, OM_CHAIN_Relu. */
@@ -89,6 +90,8 @@ typedef struct om_gpu_chain {
   uint32_t operand_count;
   uint32_t inner, channels; /* of VECTOR operands; one pair for the chain */
   bool is_pair_fixed;       /* they hold for every VECTOR to come: the kernel knows its channel */
+  uint32_t repeat_inner, repeat_channels; /* where it is fixed: of BROADCAST operands, as the pair
+                                             is of VECTOR's; 0: there are none */
 } om_gpu_chain;
 
 typedef struct om_gpu_dispatch {

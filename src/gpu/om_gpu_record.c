@@ -191,8 +191,9 @@ static om_status record_launch(om_ctx *ctx, recorder *r, const om_gpu_launch *la
   if (d->has_chain) {
     om_chain_params chain;
     memcpy(&chain, d->chain.scalars, sizeof d->chain.scalars);
-    chain.chain_inner = d->chain.inner;
-    chain.chain_channels = d->chain.channels;
+    const bool repeats = d->chain.repeat_channels != 0;
+    chain.chain_inner = repeats ? d->chain.repeat_inner : d->chain.inner;
+    chain.chain_channels = repeats ? d->chain.repeat_channels : d->chain.channels;
     memcpy(params + d->params_bytes, &chain, sizeof chain);
   }
   OM_TRY(guard(ctx, r, dispatch.bindings, shader->binding_count, shader->write_mask));

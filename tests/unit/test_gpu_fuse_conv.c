@@ -1,6 +1,6 @@
 /* What follows a convolution is done in its last pass: activations, residuals of its shape or of a
- * value for each channel, float32 and float16. A model with them has as many dispatches as the
- * convolution alone, and fused and apart give the same bits. */
+ * run of its axes (each channel, place, image ...), float32 and float16. A model with them has as
+ * many dispatches as the convolution alone, and fused and apart give the same bits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,12 +38,18 @@ static const fuse_case cases[] = {
     {"silu_residual", "s = Sigmoid(c); m = Mul(s, c); e = Add(r, m);", FULL, true},
     {"broadcast_residual", "e = Add(r, c);", CHANNEL, true},
     {"broadcast_residual_silu", "a = Add(c, r); s = Sigmoid(a); e = Mul(a, s);", CHANNEL, true},
+    {"residual_of_images", "a = Add(r, c); e = Relu(a);", {1, CHANNELS, HEIGHT, WIDTH}, true},
+    {"residual_of_columns", "e = Sub(r, c);", {1, 1, 1, WIDTH}, true},
+    {"residual_of_rows", "s = Sigmoid(c); m = Mul(s, c); e = Add(r, m);", {1, 1, HEIGHT, 1}, true},
+    {"residual_of_planes", "a = Relu(c); e = Mul(a, r);", {1, 1, HEIGHT, WIDTH}, true},
+    {"residual_of_channels_and_images", "e = Mul(r, c);", {IMAGES, CHANNELS, 1, 1}, true},
+    {"residual_of_one_image", "e = Add(r, c);", {IMAGES, 1, 1, 1}, true},
 };
 
-/* The kinds of kernels: 3x3, 1x1, depthwise. */
+/* The kinds of kernels: 3x3, 1x1, depthwise, and 7x7, whose sums are split. */
 static const struct {
   int64_t extent, group;
-} kernels[] = {{3, 1}, {1, 1}, {3, CHANNELS}};
+} kernels[] = {{3, 1}, {1, 1}, {3, CHANNELS}, {7, 1}};
 
 /* float16 is made of the inputs, and float32 of the result. */
 static void write_graph(const fuse_case *c, size_t kernel, bool is_half, char out[GRAPH_BYTES]) {

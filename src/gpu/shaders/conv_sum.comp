@@ -24,7 +24,7 @@ void main() {
   if (element < P.elems) {
     OM_PRECISE float total = sums[element];
     for (uint i = 1u; i < P.splits; ++i) total = total + sums[i * P.elems + element];
-    float value = chain_apply(total, element);
+    float value = chain_apply_channel(total, element, element / P.pixels % P.channels);
     output_data[element] = STORE(value);
   }
 }

@@ -7,6 +7,8 @@
 OM_PARAMS_BEGIN(conv_sum)
 OM_UINT(elems)  /* of the result */
 OM_UINT(splits) /* sums of each, `elems` apart */
+OM_UINT(pixels) /* of a channel */
+OM_UINT(channels)
 OM_PARAMS_END(conv_sum)
 
 #endif

@@ -148,9 +148,10 @@ float chain_apply(float value, uint element) {
 }
 
 // For a kernel that knows its channel and whose binder sets the chain's inner, channels and
-// is_pair_fixed: two divisions less for each element.
+// is_pair_fixed: two divisions less for each element. Operands that repeat in another way are
+// BROADCAST there, and the parameters are theirs.
 float chain_apply_channel(float value, uint element, uint channel) {
-  return chain_apply_broadcast(value, element, element, channel);
+  return chain_apply_broadcast(value, element, chain_vector_element(element), channel);
 }
 
 #endif
