@@ -43,12 +43,12 @@ class Device(ctypes.Structure): # om_gpu_options
         super().__init__(struct_bytes=ctypes.sizeof(Device), **options)
 
 
-class DeviceInfo(ctypes.Structure): # the first fields of om_gpu_info
+class DeviceInfo(ctypes.Structure): # the first fields of om_gpu_info, and room for more
     _fields_ = [("name", ctypes.c_char * 256), ("uuid", ctypes.c_char * 33), ("driver", ctypes.c_char * 256),
                 ("backend", ctypes.c_char_p), ("kind", ctypes.c_char_p), ("memory_bytes", ctypes.c_uint64),
                 ("keeps_subnormals", ctypes.c_bool), ("exact_failures", ctypes.c_char_p),
                 ("counters", ctypes.c_uint64 * 7), ("cache_file", ctypes.c_char_p), ("cache_writes", ctypes.c_uint64),
-                ("times", ctypes.c_double * 4)]
+                ("times", ctypes.c_double * 4), ("more", ctypes.c_uint64 * 64)]
 
 
 class Node(ctypes.Structure): # om_node_diagnostics
