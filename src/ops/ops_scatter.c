@@ -165,17 +165,22 @@ static om_status scatter_elements_run(om_ctx *ctx, const om_op_call *call) {
   int64_t strides[OM_MAX_RANK] = {0};
   om_dense_strides(x->rank, x->dims, strides);
   copy_data(call);
-  for (size_t i = 0; i < count; ++i) {
-    size_t rest = i;
-    size_t at = 0;
-    OM_TRY(om_rule_index(ctx, call->node->type, om_rule_int(indices, i), x->dims[own], &at));
-    at *= (size_t)strides[own];
-    for (uint32_t axis = indices->rank; axis-- > 0;) {
+  const uint32_t last = indices->rank - 1;
+  const size_t row_elems = (size_t)indices->dims[last];
+  for (size_t i = 0; i < count;) { /* row by row */
+    size_t rest = i / row_elems;
+    size_t base = 0;
+    for (uint32_t axis = last; axis-- > 0;) {
       const size_t position = rest % (size_t)indices->dims[axis];
       rest /= (size_t)indices->dims[axis];
-      if (axis != own) at += position * (size_t)strides[axis];
+      if (axis != own) base += position * (size_t)strides[axis];
     }
-    apply(x->dtype, p->reduction, call->outputs[0]->data, at, call->inputs[2]->data, i, 1);
+    for (size_t k = 0; k < row_elems; ++k, ++i) {
+      size_t at = 0;
+      OM_TRY(om_rule_index(ctx, call->node->type, om_rule_int(indices, i), x->dims[own], &at));
+      at = base + at * (size_t)strides[own] + (last != own ? k * (size_t)strides[last] : 0);
+      apply(x->dtype, p->reduction, call->outputs[0]->data, at, call->inputs[2]->data, i, 1);
+    }
   }
   return OM_OK;
 }

@@ -13,7 +13,8 @@ enum {
   LANES = OM_GROUP_LANES,
   PART_ROWS = 128,
   PART_COLS = 2 * LANES,
-  VECTOR_COLS = 16 * LANES, /* of a part of one row */
+  VECTOR_ROWS = 4,          /* up to here rows go one by one, over many columns */
+  VECTOR_COLS = 16 * LANES, /* of a part of so few rows */
   FEW_ROWS = 16,            /* up to here a panel costs as much as it saves */
   MAX_SLOTS = 64,           /* pieces of parallel work, each with its own scratch */
   SLOT_ELEMS = (OM_PRODUCT_GROUP + PART_ROWS) * LANES,
@@ -44,7 +45,7 @@ static size_t at_most(size_t value, size_t most) {
 }
 
 static size_t part_cols_of(const om_matmul *m) {
-  return m->rows == 1 ? VECTOR_COLS : PART_COLS;
+  return m->rows <= VECTOR_ROWS ? VECTOR_COLS : PART_COLS;
 }
 
 static size_t parts_of(const om_matmul *m) {
@@ -162,20 +163,22 @@ static void run_strip(
   }
 }
 
-/* The whole strips of one row, side by side; returns their columns. */
+/* The whole strips of few rows, side by side; returns their columns. Memory decides here: a piece
+ * of each row of b is read at once, and the cache has it for the rows that follow. */
 static size_t run_vector(const matmul_job *job, const part *p) {
   const om_matmul *m = job->m;
-  om_product_group g = {.x_stride = m->b_depth_stride,
-                        .w_term_stride = m->a_depth_stride,
-                        .y = p->y,
-                        .rows = p->cols / LANES};
-  if (!job->sum_vector || m->rows != 1 || m->b_col_stride != 1) return 0;
+  om_product_group g = {
+      .x_stride = m->b_depth_stride, .w_term_stride = m->a_depth_stride, .rows = p->cols / LANES};
+  if (!job->sum_vector || m->rows > VECTOR_ROWS || m->b_col_stride != 1) return 0;
   for (size_t k = 0; k < m->depth; k += OM_PRODUCT_GROUP) {
     g.terms = at_most(m->depth - k, OM_PRODUCT_GROUP);
     g.is_first = k == 0;
-    g.w = p->a + k * m->a_depth_stride * job->elem_bytes;
     g.x = p->b + k * m->b_depth_stride * job->elem_bytes;
-    job->sum_vector(&g);
+    for (size_t row = 0; row < p->rows; ++row) {
+      g.w = p->a + (row * m->a_row_stride + k * m->a_depth_stride) * job->elem_bytes;
+      g.y = p->y + row * m->cols * job->elem_bytes;
+      job->sum_vector(&g);
+    }
   }
   return g.rows * LANES;
 }
