@@ -496,9 +496,12 @@ static const char *bind_product(om_gpu_binder *b, om_product *p) {
       p->cut.groups > INT32_MAX) {
     return "it has more rows, columns or terms than the kernel counts";
   }
-  if (om_gpu_takes_matrix(b, m, p->cut.cost_ns)) {
+  const uint64_t matrix_ns = om_gpu_matrix_cost(b, m);
+  const uint64_t sm90_ns = om_gpu_sm90_cost(b, m);
+  if (matrix_ns < p->cut.cost_ns || sm90_ns < p->cut.cost_ns) {
     om_gpu_dispatch *d = NULL;
-    const char *reason = om_gpu_bind_matrix(b, m, p->is_b_turned, &d);
+    const char *reason = sm90_ns < matrix_ns ? om_gpu_bind_sm90(b, m, p->is_b_turned, &d)
+                                             : om_gpu_bind_matrix(b, m, p->is_b_turned, &d);
     return reason ? reason : finish(b, p, d);
   }
   const char *reason = spread_batch(b, p);

@@ -6,16 +6,25 @@
 #include "gpu/om_gpu_op.h"
 #include "ops/op_matmul.h"
 
-/* Whether the product runs on matrix hardware: fast mode, a device that has it, a constant b of
- * one matrix, a's rows in units of 16 bytes, and an estimate below the portable kernels'. */
-bool om_gpu_takes_matrix(const om_gpu_binder *b, const om_matmul *m, uint64_t portable_ns);
+/* Products that matrix hardware can make: fast mode, a constant b of one matrix, more than 8 rows,
+ * a's rows in units of 16 bytes. */
+bool om_gpu_has_matrix_form(const om_gpu_binder *b, const om_matmul *m);
 
-/* Binds such a product; om_gpu_no_memory or NULL. is_turned: b is [cols, depth].
+/* The estimated nanoseconds of such a product, by cooperative matrices and by Hopper's own
+ * instructions; UINT64_MAX where it has another form or the device lacks them. */
+uint64_t om_gpu_matrix_cost(const om_gpu_binder *b, const om_matmul *m);
+uint64_t om_gpu_sm90_cost(const om_gpu_binder *b, const om_matmul *m);
+
+/* Binds it so; om_gpu_no_memory or NULL. is_turned: b is [cols, depth].
  * *out_dispatch is the one that makes the result, with an empty chain. */
 const char *om_gpu_bind_matrix(om_gpu_binder *b,
                                const om_matmul *m,
                                bool is_turned,
                                om_gpu_dispatch **out_dispatch);
+const char *om_gpu_bind_sm90(om_gpu_binder *b,
+                             const om_matmul *m,
+                             bool is_turned,
+                             om_gpu_dispatch **out_dispatch);
 
 /* A product of few rows: input 0 [rows, depth], whose rows are dense, by b [depth, cols]. */
 typedef struct om_few {

@@ -174,16 +174,20 @@ static om_gpu_operand bind_b(om_gpu_binder *b, const om_matmul *m, bool is_turne
 
 /* ---- The product ---- */
 
-bool om_gpu_takes_matrix(const om_gpu_binder *b, const om_matmul *m, uint64_t portable_ns) {
+bool om_gpu_has_matrix_form(const om_gpu_binder *b, const om_matmul *m) {
   enum { FEW_ROWS = 8 };
   const bool is_half = om_gpu_input(b, 0)->dtype == OM_DTYPE_F16;
   const size_t unit = OM_MATRIX_UNIT_BYTES / (is_half ? sizeof(uint16_t) : sizeof(float));
-  return om_gpu_binder_mode(b) != OM_MODE_EXACT && has_matrix_hardware(b) &&
-         om_gpu_input(b, 1)->data && om_strided_elems(&m->batch) == 1 && m->rows > FEW_ROWS &&
-         m->a_depth_stride == 1 && m->depth % unit == 0 && m->a_row_stride % unit == 0 &&
-         m->rows * m->cols <= INT32_MAX / 4 &&
-         b_bytes(m, is_half) <= om_gpu_binder_limits(b)->max_binding_bytes &&
-         choose_cut(m, is_half).cost_ns < portable_ns;
+  return om_gpu_binder_mode(b) != OM_MODE_EXACT && om_gpu_input(b, 1)->data &&
+         om_strided_elems(&m->batch) == 1 && m->rows > FEW_ROWS && m->a_depth_stride == 1 &&
+         m->depth % unit == 0 && m->a_row_stride % unit == 0 && m->rows * m->cols <= INT32_MAX / 4;
+}
+
+uint64_t om_gpu_matrix_cost(const om_gpu_binder *b, const om_matmul *m) {
+  const bool is_half = om_gpu_input(b, 0)->dtype == OM_DTYPE_F16;
+  const bool is_taken = has_matrix_hardware(b) && om_gpu_has_matrix_form(b, m) &&
+                        b_bytes(m, is_half) <= om_gpu_binder_limits(b)->max_binding_bytes;
+  return is_taken ? choose_cut(m, is_half).cost_ns : UINT64_MAX;
 }
 
 static om_matmul_matrix_params make_params(const om_matmul *m,

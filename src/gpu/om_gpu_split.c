@@ -104,6 +104,30 @@ static void find_factors(const work *w, size_t first, uint32_t factors[OM_SPLIT_
   for (size_t i = 0; i < OM_SPLIT_COLS; ++i) factors[i] &= EXPONENTS;
 }
 
+/* A batch of split values to where they belong; term: its first. */
+static void place_batch(const work *w,
+                        size_t term,
+                        size_t first,
+                        const uint16_t high[BATCH],
+                        const uint16_t low[BATCH]) {
+  if (!w->layout->is_blocks) {
+    for (size_t i = 0; i < BATCH_TERMS; ++i) {
+      uint16_t *unit = w->units + ((term + i) * w->pitch + first) * 2;
+      memcpy(unit, high + i * OM_SPLIT_COLS, OM_SPLIT_COLS * sizeof *unit);
+      memcpy(unit + OM_SPLIT_COLS, low + i * OM_SPLIT_COLS, OM_SPLIT_COLS * sizeof *unit);
+    }
+    return;
+  }
+  const size_t number = term / OM_BLOCK_TERMS * (w->pitch / OM_SPLIT_COLS) + first / OM_SPLIT_COLS;
+  uint16_t *block = w->units + number * 2 * OM_BLOCK_ELEMS;
+  for (size_t i = 0; i < BATCH; ++i) {
+    const size_t in_block = term % OM_BLOCK_TERMS + i / OM_SPLIT_COLS;
+    const size_t at = om_block_place(in_block, i % OM_SPLIT_COLS, false);
+    block[at] = high[i];
+    block[OM_BLOCK_ELEMS + at] = low[i];
+  }
+}
+
 static void fill_octet(const work *w, size_t first) {
   const uint32_t exponents = 2 * EXPONENT_BIAS + OM_SPLIT_EXPONENT;
   uint32_t *factors = w->factors + first;
@@ -122,11 +146,7 @@ static void fill_octet(const work *w, size_t first) {
       for (size_t k = 0; k < OM_SPLIT_COLS; ++k) row[k] *= scales[k];
     }
     split(values, high, low);
-    for (size_t i = 0; i < BATCH_TERMS; ++i) {
-      uint16_t *unit = w->units + ((term + i) * w->pitch + first) * 2;
-      memcpy(unit, high + i * OM_SPLIT_COLS, OM_SPLIT_COLS * sizeof *unit);
-      memcpy(unit + OM_SPLIT_COLS, low + i * OM_SPLIT_COLS, OM_SPLIT_COLS * sizeof *unit);
-    }
+    place_batch(w, term, first, high, low);
   }
 }
 
@@ -138,11 +158,12 @@ void om_split_fill(om_ctx *ctx, const void *arg, const void *source, void *targe
   enum { OCTETS = 4 }; /* of a piece: two lines of the cache */
   const om_split_layout *layout = arg;
   const size_t pitch = om_size_align(layout->cols, OM_SPLIT_COLS);
-  work w = {.layout = layout,
-            .source = source,
-            .factors = target,
-            .pitch = pitch,
-            .terms = om_size_align(layout->depth, OM_SPLIT_TERMS)};
+  work w = {
+      .layout = layout,
+      .source = source,
+      .factors = target,
+      .pitch = pitch,
+      .terms = om_size_align(layout->depth, layout->is_blocks ? OM_BLOCK_TERMS : OM_SPLIT_TERMS)};
   w.units = (uint16_t *)(w.factors + pitch);
   om_parallel_for(ctx, pitch / OM_SPLIT_COLS, OCTETS, fill_octets, &w);
 }

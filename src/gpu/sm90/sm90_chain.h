@@ -1,0 +1,230 @@
+/* A chain (common/chain.glsl) in sm90 kernels: a few units of eight values at a time. The items are
+ * read when the kernel runs, so that one kernel serves all chains: outside goes the item, inside
+ * the values.
+ *
+ * FLOAT (0 or 1) says whether operands are float32 or float16, FLOAT_RESULT the same of results.
+ */
+#ifndef SM90_CHAIN_H
+#define SM90_CHAIN_H
+
+#include "abi/om_params.h"
+#include "gpu/sm90/sm90.h"
+
+/* What om_exact_math.h asks for in fast mode. */
+#define memcpy    __builtin_memcpy
+#define sqrtf(x)  __nvvm_sqrt_approx_f(x)
+#define exp(x)    __nvvm_ex2_approx_f((x) * 1.44269504f)
+#define log(x)    (__nvvm_lg2_approx_f(x) * 0.693147181f)
+#define pow(x, y) __nvvm_ex2_approx_f((y) * __nvvm_lg2_approx_f(x))
+#define sin(x)    __nvvm_sin_approx_f(x)
+#define cos(x)    __nvvm_cos_approx_f(x)
+#include "cpu/exact/om_exact_math.h"
+
+enum { SM90_CHAIN_ITEMS = 8, SM90_UNIT = 8, SM90_MAX_WIDTH = 2 };
+
+/* The numbers of common/chain.glsl and ops/elementwise.def. */
+enum {
+  CHAIN_SCALAR = 1,
+  CHAIN_VECTOR = 2,
+  CHAIN_SAVED = 4,
+  CHAIN_RELU = 1,
+  CHAIN_GELU = 28,
+  CHAIN_ADD = 64,
+  CHAIN_MUL = 66,
+  CHAIN_SAVE = 250,
+  CHAIN_ADD_SCALED = 251,
+  CHAIN_ROUND_HALF = 252,
+};
+
+#if FLOAT
+typedef float sm90_element;
+#else
+typedef half sm90_element;
+#endif
+#if FLOAT_RESULT
+typedef float sm90_result;
+#else
+typedef half sm90_result;
+#endif
+
+typedef struct sm90_chain {
+  const sm90_element *operands[2];
+  const om_chain_params *params;
+  const uint32_t *items;
+} sm90_chain;
+
+/* Units: eight neighbours of one row each, below each other, of a tensor of `cols` columns. */
+typedef struct sm90_units {
+  uint32_t element, col; /* of the first's first: in the tensor, in its row */
+  uint32_t pitch;        /* elements from unit to unit */
+  uint32_t rows;         /* units that exist, at least 1 */
+  uint32_t count;        /* elements that exist of each, 1 to 8 */
+  uint32_t cols;
+} sm90_units;
+
+/* True if units of this tensor are whole and aligned. */
+SM90_INLINE bool has_whole_units(const sm90_units *at) {
+  return at->cols % SM90_UNIT == 0;
+}
+
+SM90_INLINE void load_unit(const sm90_element *from, float out[SM90_UNIT]) {
+  word4 words[sizeof(sm90_element) / 2];
+  SM90_UNROLL for (uint32_t i = 0; i < sizeof words / sizeof *words; ++i) {
+    words[i] = ((const word4 *)(const void *)from)[i];
+  }
+#if FLOAT
+  SM90_UNROLL for (uint32_t i = 0; i < SM90_UNIT; ++i) out[i] = om_float(words[i / 4][i % 4]);
+#else
+  unpack_halves(words[0].x, &out[0], &out[1]);
+  unpack_halves(words[0].y, &out[2], &out[3]);
+  unpack_halves(words[0].z, &out[4], &out[5]);
+  unpack_halves(words[0].w, &out[6], &out[7]);
+#endif
+}
+
+SM90_INLINE void store_unit(sm90_result *to, const float values[SM90_UNIT]) {
+  word4 words[sizeof(sm90_result) / 2];
+#if FLOAT_RESULT
+  SM90_UNROLL for (uint32_t i = 0; i < SM90_UNIT; ++i) words[i / 4][i % 4] = om_bits(values[i]);
+#else
+  words[0] = (word4){pack_halves(values[0], values[1]),
+                     pack_halves(values[2], values[3]),
+                     pack_halves(values[4], values[5]),
+                     pack_halves(values[6], values[7])};
+#endif
+  SM90_UNROLL for (uint32_t i = 0; i < sizeof words / sizeof *words; ++i) {
+    ((word4 *)(void *)to)[i] = words[i];
+  }
+}
+
+/* Stores the units that exist. */
+SM90_INLINE void store_units(sm90_result *to,
+                             const sm90_units *at,
+                             const float *values,
+                             const uint32_t width) {
+  SM90_UNROLL for (uint32_t u = 0; u < width; ++u) {
+    const uint32_t element = at->element + u * at->pitch;
+    if (u >= at->rows) continue;
+    if (has_whole_units(at)) {
+      store_unit(to + element, values + u * SM90_UNIT);
+      continue;
+    }
+    SM90_UNROLL for (uint32_t i = 0; i < SM90_UNIT; ++i) {
+      if (i < at->count) to[element + i] = (sm90_result)values[u * SM90_UNIT + i];
+    }
+  }
+}
+
+/* An item's operand for each element; what does not exist has that of the first. */
+SM90_INLINE void load_operand(const sm90_chain *chain,
+                              uint32_t item,
+                              const sm90_units *at,
+                              float *out,
+                              const uint32_t width) {
+  const sm90_element *from = (item >> 12 & 1) == 0 ? chain->operands[0] : chain->operands[1];
+  const bool is_vector = (item >> 8 & 15) == CHAIN_VECTOR;
+  const uint32_t inner = chain->params->chain_inner;
+  const uint32_t channels = chain->params->chain_channels;
+  if (has_whole_units(at) && is_vector && inner == 1 && channels == at->cols) {
+    load_unit(from + at->col, out);
+    SM90_UNROLL for (uint32_t i = SM90_UNIT; i < width * SM90_UNIT; ++i) out[i] =
+        out[i % SM90_UNIT];
+  } else if (has_whole_units(at) && !is_vector) {
+    SM90_UNROLL for (uint32_t u = 0; u < width; ++u) {
+      load_unit(from + at->element + (u < at->rows ? u * at->pitch : 0), out + u * SM90_UNIT);
+    }
+  } else {
+    SM90_UNROLL for (uint32_t i = 0; i < width * SM90_UNIT; ++i) {
+      const uint32_t u = i / SM90_UNIT < at->rows ? i / SM90_UNIT : 0;
+      const uint32_t c = i % SM90_UNIT < at->count ? i % SM90_UNIT : 0;
+      const uint32_t element = at->element + u * at->pitch + c;
+      out[i] = (float)from[is_vector ? element / inner % channels : element];
+    }
+  }
+}
+
+/* One operation of one element. */
+SM90_INLINE float operate(uint32_t op, float x, float y, float p, float q) {
+  switch (op) {
+#define OM_UNARY(number, type, name, opset, scalar_count, expression) \
+  case number:                                                        \
+    return expression;
+#define OM_BINARY(number, type, name, opset, expression) \
+  case number:                                           \
+    return expression;
+#include "ops/elementwise.def"
+#undef OM_UNARY
+#undef OM_BINARY
+    case CHAIN_ADD_SCALED:
+      return x + y * p;
+    case CHAIN_ROUND_HALF:
+      return om_round_half(x);
+    default:
+      return x;
+  }
+}
+
+#define SM90_EACH(count) SM90_UNROLL for (uint32_t i = 0; i < (count); ++i)
+
+/* One item for all elements: the frequent ones side by side; of the others there is one text,
+ * through which the elements go in turn (a register has no index that only the run knows). */
+SM90_INLINE void operate_all(uint32_t op,
+                             bool is_swapped,
+                             const float p_and_q[2],
+                             float *values,
+                             float *others,
+                             const uint32_t count) {
+  const float p = p_and_q[0];
+  const float q = p_and_q[1];
+  if (op == CHAIN_ADD) {
+    SM90_EACH(count) values[i] += others[i];
+  } else if (op == CHAIN_MUL) {
+    SM90_EACH(count) values[i] *= others[i];
+  } else if (op == CHAIN_RELU) {
+    SM90_EACH(count) values[i] = om_max(values[i], 0.0f);
+  } else if (op == CHAIN_GELU) {
+    SM90_EACH(count) values[i] = 0.5f * values[i] * (1.0f + om_erf(values[i] * 0.707106781f));
+  } else {
+    SM90_LOOP for (uint32_t k = 0; k < count; ++k) {
+      const float x = is_swapped ? others[0] : values[0];
+      const float y = is_swapped ? values[0] : others[0];
+      const float result = operate(op, x, y, p, q);
+      SM90_EACH(count - 1) {
+        values[i] = values[i + 1];
+        others[i] = others[i + 1];
+      }
+      values[count - 1] = result;
+    }
+  }
+}
+
+/* The chain of `width` units (which the compiler knows). */
+SM90_INLINE void chain_apply(const sm90_chain *chain,
+                             const sm90_units *at,
+                             float *values,
+                             const uint32_t width) {
+  float saved[SM90_UNIT * SM90_MAX_WIDTH];
+  SM90_EACH(width * SM90_UNIT) saved[i] = 0.0f;
+  SM90_LOOP for (uint32_t k = 0; k < SM90_CHAIN_ITEMS; ++k) {
+    const uint32_t item = chain->items[k];
+    const uint32_t source = item >> 8 & 15;
+    const float *scalars = &chain->params->chain_scalar_0 + (item >> 16 & 7);
+    if (item == 0) break;
+    if ((item & 255) == CHAIN_SAVE) {
+      SM90_EACH(width * SM90_UNIT) saved[i] = values[i];
+      continue;
+    }
+    /* The second scalar of an item without an operand; past the last it is not used. */
+    const float p_and_q[2] = {scalars[0], source == 0 ? scalars[1] : 0.0f};
+    float others[SM90_UNIT * SM90_MAX_WIDTH];
+    SM90_EACH(width * SM90_UNIT) others[i] = saved[i];
+    if (source == CHAIN_SCALAR) {
+      SM90_EACH(width * SM90_UNIT) others[i] = p_and_q[0];
+    } else if (source != 0 && source != CHAIN_SAVED) {
+      load_operand(chain, item, at, others, width);
+    }
+    operate_all(item & 255, (item >> 14 & 1) != 0, p_and_q, values, others, width * SM90_UNIT);
+  }
+}
+
+#endif
