@@ -3,6 +3,9 @@
 #define OM_EXACT_PORTABLE_H
 
 float om_portable_div(float a, float b);
+
+/* By om_div_by, with a divisor made of b. */
+float om_portable_div_by(float a, float b);
 float om_portable_sqrt(float x);
 
 #endif

@@ -166,6 +166,38 @@ static void test_portable_division(void **unused) {
   }
 }
 
+/* Quotients by one divisor: probabilities by their sums, near ties, and what is no such pair. */
+static void test_portable_division_by(void **unused) {
+  uint32_t state = 4242;
+  (void)unused;
+  for (uint32_t i = 0; i < 1500000; ++i) {
+    uint32_t a = next_bits(&state);
+    uint32_t b = next_bits(&state);
+    if (i % 8 != 7) b = (b & 0x7fffffu) | ((127 + (b >> 23) % 40) << 23);
+    if (i % 2 == 0) a = (a & 0x7fffffu) | ((64 + (a >> 23) % 64) << 23);
+    if (i % 4 == 1) b = (b & 0xff800000u) | ((a + (b & 7u)) & 0x7fffffu);
+    if (i % 16 == 2) b = (b & 0xff800fffu);
+    if (i % 16 == 6) b |= 0x7ff000u;
+    if (i % 32 == 9) a = (a & 0x80000fffu) | (b & 0x7f800000u);
+    const float want = om_div(om_float(a), om_float(b));
+    const float got = om_portable_div_by(om_float(a), om_float(b));
+    if (om_bits(got) != om_bits(want) && !(om_is_nan(got) && om_is_nan(want))) {
+      fail_msg("%08x / %08x is %08x, not %08x", a, b, om_bits(got), om_bits(want));
+    }
+  }
+}
+
+/* The arguments beside the bounds of exp, where adding to the exponent ends. */
+static void test_exp_bounds(void **unused) {
+  (void)unused;
+  assert_int_equal(om_bits(om_exp(om_float(0x42b17217u))), 0x7f7fff84u);
+  assert_int_equal(om_bits(om_exp(om_float(0x42b17218u))), OM_INFINITY_BITS);
+  assert_int_equal(om_bits(om_exp(om_float(0xc2aeac4fu))), 0x00800026u);
+  assert_int_equal(om_bits(om_exp(om_float(0xc2aeac50u))), 0u);
+  assert_int_equal(om_bits(om_exp(-INFINITY)), 0u);
+  assert_true(om_is_nan(om_exp(NAN)));
+}
+
 static void test_order_of_largest(void **unused) {
   (void)unused;
   assert_int_equal(om_bits(om_max(-0.0f, 0.0f)), 0);
@@ -231,6 +263,8 @@ int main(void) {
       cmocka_unit_test(test_pow_is_near),
       cmocka_unit_test(test_pow_special_values),
       cmocka_unit_test(test_portable_division),
+      cmocka_unit_test(test_portable_division_by),
+      cmocka_unit_test(test_exp_bounds),
       cmocka_unit_test(test_order_of_largest),
       cmocka_unit_test(test_rounding_to_half),
       cmocka_unit_test(test_sums_keep_their_order),

@@ -267,6 +267,51 @@ OM_FN float om_div(float a, float b) {
 #endif
 }
 
+/* A divisor of many quotients. */
+struct om_divisor {
+  float value;
+  float reciprocal; /* of the mantissa as a number of 1 to 2, correctly rounded */
+  uint mantissa;    /* 24 bits */
+  int exponent;     /* biased */
+  bool is_plain;    /* at least 1, and finite */
+};
+
+OM_FN OM_STRUCT om_divisor om_divisor_of(float b) {
+  uint u = om_bits(b);
+  OM_STRUCT om_divisor d;
+  d.value = b;
+  d.mantissa = (u & 0x7fffffu) | 0x800000u;
+  d.exponent = OM_TO_INT(u >> 23);
+  d.is_plain = u >= 0x3f800000u && u < OM_INFINITY_BITS;
+  d.reciprocal = om_div(1.0f, om_float((u & 0x7fffffu) | 0x3f800000u));
+  return d;
+}
+
+/* om_div(a, d.value): the same bits. */
+OM_FN float om_div_by(float a, OM_STRUCT om_divisor d) {
+#if OM_NATIVE_DIVISION
+  return om_div(a, d.value);
+#else
+  uint u = om_bits(a);
+  uint exponent = (u >> 23) & 255u;
+  if (!d.is_plain || exponent == 255u) return om_div(a, d.value);
+  uint m = (u & 0x7fffffu) | 0x800000u;
+  uint is_less = m < d.mantissa ? 1u : 0u;
+  /* The reciprocal is off by 2^-25 at most, the product by half a unit: together by less than 1.5
+   * units of the quotient's 24 bits, so that the rounded one is this or a neighbour. */
+  OM_PRECISE float estimate = om_float((u & 0x7fffffu) | 0x3f800000u) * d.reciprocal;
+  uint q = om_bits(estimate) + (is_less << 23) - 0x3f000000u;
+  int twice = 2 * OM_TO_INT((m << (23u + is_less)) - q * d.mantissa);
+  int whole = OM_TO_INT(d.mantissa);
+  q = twice > whole ? q + 1u : q;
+  q = twice < -whole ? q - 1u : q;
+  int biased = OM_TO_INT(exponent) - d.exponent + 127 - OM_TO_INT(is_less);
+  int bits = biased * 0x800000 + OM_TO_INT(q) - 0x800000;
+  bits = exponent == 0u || bits < 0x800000 ? 0 : bits;
+  return om_float(OM_TO_UINT(bits) | (u & OM_SIGN_BIT));
+#endif
+}
+
 OM_FN float om_sqrt(float x) {
 #if OM_NATIVE_DIVISION
   return om_native_sqrt(x);
@@ -297,11 +342,15 @@ OM_FN float om_sqrt(float x) {
 
 /* ---- Exponential and logarithm ---- */
 
-/* exp(t) * 2^extra for -88 <= t <= 89. */
-OM_FN float om_exp_scaled(float t, int extra) {
+/* t = n ln 2 + r with n whole and r within 0.347 of 0, for -88 <= t <= 89: n. */
+OM_FN int om_exp_whole(float t) {
   OM_PRECISE float scaled = t * 1.44269502f;
   OM_PRECISE float shifted = scaled + (scaled < 0.0f ? -0.5f : 0.5f);
-  int n = OM_TO_INT(shifted);
+  return OM_TO_INT(shifted);
+}
+
+/* exp(r). */
+OM_FN float om_exp_rest(float t, int n) {
   float k = OM_TO_FLOAT(n);
   OM_PRECISE float high = k * 0.693145752f;
   OM_PRECISE float low = k * 1.42860677e-6f;
@@ -314,6 +363,13 @@ OM_FN float om_exp_scaled(float t, int extra) {
   OM_PRECISE float square = r * r;
   p = p * square + r;
   p = p + 1.0f;
+  return p;
+}
+
+/* exp(t) * 2^extra. */
+OM_FN float om_exp_scaled(float t, int extra) {
+  int n = om_exp_whole(t);
+  OM_PRECISE float p = om_exp_rest(t, n);
   n = n + extra;
   int half_n = n / 2;
   p = p * om_exp2_int(half_n);
@@ -327,9 +383,11 @@ OM_FN float om_exp(float x) {
 #else
   float t = x > -88.0f ? x : -88.0f;
   t = t < 89.0f ? t : 89.0f;
-  uint bits = om_bits(om_exp_scaled(t, 0));
+  int n = om_exp_whole(t);
+  /* Between the bounds below the result is a normal number: n is added to the exponent. */
+  uint bits = om_bits(om_exp_rest(t, n)) + (OM_TO_UINT(n) << 23);
   bits = x < -87.3365402f ? 0u : bits;
-  bits = x > 88.7228394f ? OM_INFINITY_BITS : bits;
+  bits = x >= 88.7228394f ? OM_INFINITY_BITS : bits;
   return om_float(om_is_nan(x) ? OM_NAN_BITS : bits);
 #endif
 }

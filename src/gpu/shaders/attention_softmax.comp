@@ -26,9 +26,15 @@ layout(set = 0, binding = 1, std430) buffer Scores { float score_data[]; };
 
 shared float lane_values[GROUP];
 
+// Which of two zeros is the largest changes no difference, and what a NaN makes of it is caught by
+// the sum, which is NaN then.
+float larger(float a, float b) {
+  return a > b ? a : b;
+}
+
 float join(bool is_sum, float a, float b) {
   OM_PRECISE float sum = a + b;
-  return is_sum ? sum : om_max(a, b);
+  return is_sum ? sum : larger(a, b);
 }
 
 // A level of the tree: of two lanes.
@@ -79,9 +85,9 @@ float power_of(float score, float largest) {
   return om_exp(difference);
 }
 
-float probability(float power, float sum) {
+float probability(float power, om_divisor sum) {
   uint flags = FLAGS;
-  float result = om_div(power, sum);
+  float result = om_div_by(power, sum);
   if ((flags & uint(OM_ATTENTION_ZEROES_NAN)) != 0u && om_is_nan(result)) result = 0.0;
   return result;
 }
@@ -103,13 +109,13 @@ void main() {
     kept[i] = 0.0;
     if (key < keys) {
       kept[i] = finished(score_data[begin + key], mask_row, key);
-      largest = om_max(largest, kept[i]);
+      largest = larger(largest, kept[i]);
     }
   }
   for (uint key = lane + KEPT * P.lanes; key < keys; key += P.lanes) {
     float score = finished(score_data[begin + key], mask_row, key);
     score_data[begin + key] = score;
-    largest = om_max(largest, score);
+    largest = larger(largest, score);
   }
   largest = fold(lane, false, largest);
 
@@ -125,7 +131,7 @@ void main() {
     score_data[begin + key] = power;
     sum = sum + power;
   }
-  float total = fold(lane, true, sum);
+  om_divisor total = om_divisor_of(fold(lane, true, sum));
 
   [[unroll]] for (uint i = 0u; i < KEPT; ++i) {
     uint key = lane + i * P.lanes;

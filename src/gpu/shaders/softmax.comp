@@ -52,13 +52,14 @@ void main() {
   row_place p = row_locate(is_interleaved != 0u);
   float largest = row_fold(p, ROW_MAX, largest_of_lane(p));
   float sum = row_fold(p, ROW_ADD, sum_of_lane(p, largest));
+  om_divisor divisor = om_divisor_of(sum);
   float log_sum = 0.0;
   if (is_log != 0u) log_sum = om_ln(sum);
   if (p.is_there) {
     for (uint i = p.lane; i < P.row_elems; i += P.lanes) {
       float difference = difference_at(p, i, largest);
       OM_PRECISE float result = difference - log_sum;
-      if (is_log == 0u) result = om_div(om_exp(difference), sum);
+      if (is_log == 0u) result = om_div_by(om_exp(difference), divisor);
       output_data[p.begin + i * P.elem_stride] = STORE(result);
     }
   }
