@@ -2,8 +2,8 @@
  *
  * The workgroups take 16, 32 or 64 rows: as many as leave work for the whole device. Where few rows
  * meet many keys, they take chunks of the keys, which a second pass joins in order. Matrix hardware
- * takes what fits it (attention_matrix.comp). Where shared memory is dear, each invocation takes a
- * row (attention_alone.comp). Exact mode goes its own way, in three passes
+ * takes what fits it (om_gpu_attention_matrix.c). Where shared memory is dear, each invocation
+ * takes a row (attention_alone.comp). Exact mode goes its own way, in three passes
  * (om_gpu_attention_exact.c).
  */
 #include "abi/attention_merge_params.h"
@@ -61,14 +61,6 @@ static uint64_t pieces(uint64_t count, uint64_t size) {
   return (count + size - 1) / size;
 }
 
-/* Kernels on matrix hardware, for heads of at most so many columns and depth: their rows, the keys
- * of a step, and what a workgroup costs, measured on an NVIDIA H200 (2026-11); only the proportions
- * matter. */
-typedef struct matrix_kernel {
-  om_shader shaders[2]; /* by whether the elements are float16 */
-  uint32_t head, rows, step, cost;
-} matrix_kernel;
-
 /* How an attention falls to workgroups. */
 typedef struct cut {
   om_shader shader;
@@ -76,7 +68,7 @@ typedef struct cut {
   uint32_t row_blocks, col_blocks;
   uint32_t chunk_count, chunk_keys;
   uint64_t groups;
-  const matrix_kernel *matrix; /* NULL: a portable one */
+  const om_attention_matrix_kernel *matrix; /* NULL: a portable one */
 } cut;
 
 static const om_shader split_kernels[2][4] = {{OM_SHADER_ATTENTION_SPLIT_32,
@@ -106,104 +98,16 @@ static void choose_chunks(const om_gpu_binder *b, const om_attention *a, uint32_
   c->groups *= c->chunk_count;
 }
 
-static const matrix_kernel matrix_kernels[] = {
-    {{OM_SHADER_ATTENTION_MATRIX_16X64_32, OM_SHADER_ATTENTION_MATRIX_16X64_32_HALF},
-     32,
-     16,
-     64,
-     30},
-    {{OM_SHADER_ATTENTION_MATRIX_64X32_32, OM_SHADER_ATTENTION_MATRIX_64X32_32_HALF},
-     32,
-     64,
-     32,
-     60},
-    {{OM_SHADER_ATTENTION_MATRIX_16X64_64, OM_SHADER_ATTENTION_MATRIX_16X64_64_HALF},
-     64,
-     16,
-     64,
-     30},
-    {{OM_SHADER_ATTENTION_MATRIX_48X32_64, OM_SHADER_ATTENTION_MATRIX_48X32_64_HALF},
-     64,
-     48,
-     32,
-     48},
-    {{OM_SHADER_ATTENTION_MATRIX_64X32_64, OM_SHADER_ATTENTION_MATRIX_64X32_64_HALF},
-     64,
-     64,
-     32,
-     60},
-    {{OM_SHADER_ATTENTION_MATRIX_32X32_128, OM_SHADER_ATTENTION_MATRIX_32X32_128_HALF},
-     128,
-     32,
-     32,
-     60},
-};
-
-/* Rows begin at multiples of `elems`. */
-static bool is_in_pieces(const om_attention_side *side, uint32_t batch_rank, uint32_t elems) {
-  bool is = side->row_stride % elems == 0 && side->offset % elems == 0;
-  for (uint32_t i = 0; i < batch_rank; ++i) is = is && side->batch_strides[i] % elems == 0;
-  return is;
-}
-
-/* K lies by keys: its columns. */
-static om_attention_side turned(const om_attention_side *side) {
-  om_attention_side result = *side;
-  result.row_stride = side->col_stride;
-  result.col_stride = side->row_stride;
-  return result;
-}
-
-static bool fits_matrix_hardware(const om_gpu_binder *b, const om_attention *a) {
-  enum { SUBGROUP = 32, FEW_ROWS = 8, PIECE_BYTES = 16 };
-  const uint32_t elems = is_half(b) ? PIECE_BYTES / 2 : PIECE_BYTES / 4;
-  const om_hal_features *features = om_gpu_binder_features(b);
-  const om_attention_side k = turned(&a->k);
-  const om_attention_side *const sides[] = {&a->q, &k, &a->v, &a->y};
-  if (!features->cooperative_matrix || !features->subgroups) return false;
-  if (om_gpu_binder_limits(b)->subgroup_size != SUBGROUP || a->rows < FEW_ROWS) return false;
-  if (a->depth % elems != 0 || a->width % elems != 0) return false;
-  for (size_t i = 0; i < OM_COUNT_OF(sides); ++i) {
-    if (sides[i]->col_stride != 1 || !is_in_pieces(sides[i], a->batch_rank, elems)) return false;
-  }
-  return true;
-}
-
-/* Sets *c if there is a kernel on matrix hardware: the one that is estimated to be the fastest of
- * those for the smallest heads that do. */
-static bool choose_matrix(const om_gpu_binder *b, const om_attention *a, cut *c) {
-  enum { CORES = 132 };
-  const om_hal_limits *limits = om_gpu_binder_limits(b);
-  uint64_t least = UINT64_MAX;
-  if (!fits_matrix_hardware(b, a)) return false;
-  for (size_t i = 0; i < OM_COUNT_OF(matrix_kernels); ++i) {
-    const matrix_kernel *kernel = &matrix_kernels[i];
-    const om_hal_shader *shader = om_shader_get(kernel->shaders[is_half(b)]);
-    const uint64_t row_blocks = pieces(a->rows, kernel->rows);
-    const uint64_t groups = om_attention_batch(a) * row_blocks;
-    const uint64_t cost = pieces(groups, CORES) * kernel->cost;
-    if (a->depth > kernel->head || a->width > kernel->head || cost >= least) continue;
-    if (c->matrix && kernel->head > c->matrix->head) continue;
-    if (shader->shared_bytes > limits->max_shared_bytes) continue;
-    if (shader->workgroup_size[0] > limits->max_invocations) continue;
-    least = cost;
-    *c = (cut){.shader = kernel->shaders[is_half(b)],
+static cut matrix_cut(const om_attention *a, const om_attention_matrix_kernel *kernel) {
+  const uint64_t row_blocks = pieces(a->rows, kernel->rows);
+  return (cut){.shader = kernel->shader,
                .rows = kernel->rows,
                .row_blocks = (uint32_t)row_blocks,
                .col_blocks = 1,
                .chunk_count = 1,
                .chunk_keys = (uint32_t)a->keys,
-               .groups = groups,
+               .groups = om_attention_batch(a) * row_blocks,
                .matrix = kernel};
-  }
-  return c->matrix != NULL;
-}
-
-/* Whether its offsets and strides, those of keys in the order of Q's rows, are whole quads. */
-static bool lies_in_quads(const om_attention_side *side, uint32_t batch_rank) {
-  int64_t strides = side->offset | side->row_stride;
-  for (uint32_t i = 0; i < batch_rank; ++i) strides |= side->batch_strides[i];
-  return side->col_stride == 1 && strides % 4 == 0;
 }
 
 /* A row of 32 columns for each invocation, 32 rows a workgroup. */
@@ -213,9 +117,7 @@ static cut choose_alone(const om_gpu_binder *b, const om_attention *a) {
       {OM_SHADER_ATTENTION_ALONE_VEC4, OM_SHADER_ATTENTION_ALONE_VEC4_HALF},
   };
   enum { ROWS = 32 };
-  const om_attention_side k = turned(&a->k);
-  const bool takes_quads = (a->depth | a->width) % 4 == 0 && lies_in_quads(&a->q, a->batch_rank) &&
-                           lies_in_quads(&k, a->batch_rank) && lies_in_quads(&a->v, a->batch_rank);
+  const bool takes_quads = om_gpu_attention_lies_in_pieces(a, 4);
   cut c = {.shader = shaders[takes_quads][is_half(b)],
            .rows = ROWS,
            .row_blocks = (uint32_t)pieces(a->rows, ROWS),
@@ -229,9 +131,10 @@ static cut choose_alone(const om_gpu_binder *b, const om_attention *a) {
 static cut choose_cut(const om_gpu_binder *b, const om_attention *a) {
   const kernel_choice *choice = fast_kernels;
   const uint64_t batch = om_attention_batch(a);
+  const om_attention_matrix_kernel *matrix = om_gpu_attention_matrix(b, a);
   cut c = {.chunk_count = 1, .chunk_keys = (uint32_t)a->keys};
   uint32_t size = 0;
-  if (choose_matrix(b, a, &c)) return c;
+  if (matrix) return matrix_cut(a, matrix);
   if (om_gpu_works_alone(b)) return choose_alone(b, a);
   while (size < 3 && a->width > ((size_t)OM_ATTENTION_TILE << size)) ++size;
   c.col_blocks = (uint32_t)pieces(a->width, (size_t)OM_ATTENTION_TILE << size);
@@ -300,40 +203,14 @@ static const char *check(om_gpu_binder *b, const om_attention *a) {
 
 /* ---- The dispatches ---- */
 
-static void set_params(const om_attention *a, const cut *c, om_attention_kernel_params *p) {
-  const uint32_t last = a->batch_rank > 0 ? a->batch_rank - 1 : 0;
-  const bool has_two = a->batch_rank > 1;
-  *p = (om_attention_kernel_params){
-      .row_blocks = c->row_blocks,
-      .col_blocks = c->col_blocks,
-      .chunk_count = c->chunk_count,
-      .chunk_keys = c->chunk_keys,
-      .batch_1 = a->batch_rank > 0 ? (uint32_t)a->batch[last] : 1,
-      .rows = (uint32_t)a->rows,
-      .keys = (uint32_t)a->keys,
-      .depth = (uint32_t)a->depth,
-      .width = (uint32_t)a->width,
-      .q_row_stride = (uint32_t)a->q.row_stride,
-      .k_depth_stride = (uint32_t)a->k.row_stride,
-      .k_key_stride = (uint32_t)a->k.col_stride,
-      .v_key_stride = (uint32_t)a->v.row_stride,
-      .mask_row_stride = (uint32_t)a->mask.row_stride,
-      .mask_key_stride = (uint32_t)a->mask.col_stride,
-      .y_row_stride = (uint32_t)a->y.row_stride,
-      .q_scale = a->q_scale.value,
-      .k_scale = a->k_scale.value,
-      .scale = a->scale.value,
-  };
-  uint32_t *const strides[OM_ATTENTION_SIDES][2] = {{&p->q_stride_0, &p->q_stride_1},
-                                                    {&p->k_stride_0, &p->k_stride_1},
-                                                    {&p->v_stride_0, &p->v_stride_1},
-                                                    {&p->mask_stride_0, &p->mask_stride_1},
-                                                    {&p->y_stride_0, &p->y_stride_1}};
-  const om_attention_side *const sides[OM_ATTENTION_SIDES] = {&a->q, &a->k, &a->v, &a->mask, &a->y};
-  for (size_t i = 0; i < OM_ATTENTION_SIDES; ++i) {
-    if (has_two) *strides[i][0] = (uint32_t)sides[i]->batch_strides[0];
-    if (a->batch_rank > 0) *strides[i][1] = (uint32_t)sides[i]->batch_strides[last];
-  }
+static om_attention_kernel_params make_params(const om_attention *a, const cut *c) {
+  const om_attention_shape_params shape = om_gpu_attention_shape(a);
+  om_attention_kernel_params p = {.row_blocks = c->row_blocks,
+                                  .col_blocks = c->col_blocks,
+                                  .chunk_count = c->chunk_count,
+                                  .chunk_keys = c->chunk_keys};
+  memcpy(&p.batch_1, &shape, sizeof shape);
+  return p;
 }
 
 /* What scores are multiplied by, all scales in one. */
@@ -347,7 +224,7 @@ static float whole_scale(const om_attention *a) {
   return result;
 }
 
-static uint32_t flags_of(const om_attention *a, const matrix_kernel *matrix) {
+static uint32_t flags_of(const om_attention *a, const om_attention_matrix_kernel *matrix) {
   const bool has_tail = matrix && a->keys % matrix->step != 0;
   const bool is_narrow = matrix && (a->depth < matrix->head || a->width < matrix->head);
   return om_gpu_attention_flags(a) | (has_tail ? OM_ATTENTION_HAS_TAIL : 0u) |
@@ -472,7 +349,7 @@ __attribute__((noinline)) static const char *add_dispatches(om_gpu_binder *b,
   uint64_t most = om_gpu_binder_limits(b)->max_groups[0];
   if (most > p.cut.groups) most = p.cut.groups;
   set_operands(b, &p, mask);
-  set_params(a, &p.cut, &p.params);
+  p.params = make_params(a, &p.cut);
   if (p.cut.matrix) p.params.scale = whole_scale(a);
   const om_gpu_operand y = p.operands[4];
   if (p.cut.chunk_count > 1) p.operands[4] = use_chunks(b, a, &p.params);

@@ -131,6 +131,7 @@ void main() {
 #define BEGIN(c) vec4 result_##c = vec4(0.0);
     EACH_QUAD(BEGIN)
     for (uint key = 0u; key < P.keys; key += 4u) {
+      uint left = P.keys - key; // what lies past the end may be infinite: zero times it is no zero
       vec4 scores = make_scores(q_row, q_scale, k_base, mask_row, key);
       float largest = max(best, om_max(om_max(scores.x, scores.y), om_max(scores.z, scores.w)));
       float factor = exp(best - largest);
@@ -146,9 +147,9 @@ void main() {
   if (4u * uint(c) < col_count) {         \
     result_##c = result_##c * vec4(factor); \
     ADD_KEY(c, x)                         \
-    ADD_KEY(c, y)                         \
-    ADD_KEY(c, z)                         \
-    ADD_KEY(c, w)                         \
+    if (left > 1u) ADD_KEY(c, y)          \
+    if (left > 2u) ADD_KEY(c, z)          \
+    if (left > 3u) ADD_KEY(c, w)          \
   }
       EACH_QUAD(ADD_KEYS)
     }

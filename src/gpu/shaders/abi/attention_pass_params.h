@@ -1,9 +1,8 @@
-/* Parameters of exact attention's three passes. Strides count elements. */
+/* Parameters of exact attention's three passes. */
 #ifndef OM_ATTENTION_PASS_PARAMS_H
 #define OM_ATTENTION_PASS_PARAMS_H
 
-#include "abi/attention_flags.h"
-#include "abi/om_params.h"
+#include "abi/attention_shape.h"
 
 #define OM_ATTENTION_BLOCK 64 /* rows of a block */
 #define OM_ATTENTION_TILE  32 /* rows and columns of a product's tile */
@@ -15,31 +14,7 @@ OM_UINT(row_blocks)    /* of one element of the batch */
 OM_UINT(col_tiles)     /* of a product's result */
 OM_UINT(pitch)         /* from row to row of the scores; a multiple of 4 */
 OM_UINT(lanes)         /* of a row in the pass over rows: a power of two, at most 256 */
-OM_UINT(batch_1)       /* the batch is batch_0 by batch_1 */
-OM_UINT(rows)
-OM_UINT(keys)
-OM_UINT(depth)
-OM_UINT(width)
-OM_UINT(q_stride_0)    /* of the batch's axes; 0: the operand repeats */
-OM_UINT(q_stride_1)
-OM_UINT(q_row_stride)
-OM_UINT(k_stride_0)
-OM_UINT(k_stride_1)
-OM_UINT(k_depth_stride)
-OM_UINT(k_key_stride)
-OM_UINT(v_stride_0)
-OM_UINT(v_stride_1)
-OM_UINT(v_key_stride)
-OM_UINT(mask_stride_0)
-OM_UINT(mask_stride_1)
-OM_UINT(mask_row_stride)
-OM_UINT(mask_key_stride)
-OM_UINT(y_stride_0)
-OM_UINT(y_stride_1)
-OM_UINT(y_row_stride)
-OM_FLOAT(q_scale)
-OM_FLOAT(k_scale)
-OM_FLOAT(scale)
+OM_ATTENTION_SHAPE
 OM_PARAMS_END(attention_pass)
 
 #endif
