@@ -18,6 +18,7 @@ static const om_rewrite *const table[] = {
     &om_rewrite_fold_affine,
     &om_rewrite_channels_last,
     &om_rewrite_epilogue,
+    &om_rewrite_common,
 };
 
 const om_rewrite *om_rewrite_get(size_t index) {

@@ -141,6 +141,7 @@ om_status om_rewriter_move_reads(om_ctx *ctx, om_rewriter *rw, const om_value_id
 
 extern const om_rewrite om_rewrite_attention;
 extern const om_rewrite om_rewrite_channels_last;
+extern const om_rewrite om_rewrite_common;
 extern const om_rewrite om_rewrite_compose;
 extern const om_rewrite om_rewrite_drop_expand;
 extern const om_rewrite om_rewrite_drop_identity;
