@@ -3,6 +3,7 @@
  * With layout 1 the batch comes first in x, y and the states; strides take care of that. 16-bit
  * floats are widened: every input and result has a float32 copy in scratch.
  */
+#include "ops/op_fast.h"
 #include "ops/op_recurrent.h"
 
 #include <inttypes.h>
@@ -305,6 +306,17 @@ static om_recurrent_data gather_data(const om_op_call *call) {
   return data;
 }
 
+typedef struct om_recurrent_fast {                   /* by direction */
+  om_fast_kernel *kernels[2][OM_RECURRENT_PRODUCTS]; /* owned */
+} om_recurrent_fast;
+
+static void multiply_fast(
+    om_ctx *ctx, void *products, om_recurrent_product which, const void *a, void *y) {
+  om_fast_kernel *const *kernels = products;
+  const om_fast_operands operands = {.x = a, .y = y};
+  OM_IGNORE(om_fast_run(ctx, kernels[which], &operands)); /* of a product nothing in it can fail */
+}
+
 static const void *part(const void *data, size_t elems, size_t elem_bytes) {
   return data ? (const char *)data + elems * elem_bytes : NULL;
 }
@@ -313,10 +325,12 @@ static void *part_to_write(void *data, size_t elems, size_t elem_bytes) {
   return data ? (char *)data + elems * elem_bytes : NULL;
 }
 
+/* products: fast mode's, or NULL. */
 static void run_direction(om_ctx *ctx,
                           const om_op_call *call,
                           const om_recurrent_data *data,
-                          size_t d) {
+                          size_t d,
+                          om_recurrent_fast *products) {
   const om_recurrent_params *p = call->params;
   om_recurrent r = describe(call);
   const size_t bytes = r.dtype == OM_DTYPE_F64 ? sizeof(double) : sizeof(float);
@@ -335,10 +349,14 @@ static void run_direction(om_ctx *ctx,
   r.y = part_to_write(data->outputs[0], state, bytes);
   r.last_h = part_to_write(data->outputs[1], state, bytes);
   r.last_c = part_to_write(data->outputs[2], state, bytes);
+  if (products) {
+    r.multiply = multiply_fast;
+    r.products = products->kernels[d];
+  }
   om_recurrent_run(ctx, &r, data->rest);
 }
 
-static om_status run(om_ctx *ctx, const om_op_call *call) {
+static om_status run_all(om_ctx *ctx, const om_op_call *call, om_recurrent_fast *products) {
   const om_recurrent_params *p = call->params;
   const om_recurrent_data data = gather_data(call);
   const om_tensor *y = om_rule_output(call, 0);
@@ -348,12 +366,110 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
     const size_t bytes = r.dtype == OM_DTYPE_F64 ? sizeof(double) : sizeof(float);
     memset(data.outputs[0], 0, om_tensor_elems(y) * bytes);
   }
-  for (size_t d = 0; d < p->direction_count; ++d) run_direction(ctx, call, &data, d);
+  for (size_t d = 0; d < p->direction_count; ++d) run_direction(ctx, call, &data, d, products);
   if (!om_widen_needed(call->inputs[0]->dtype)) return OM_OK;
   for (uint32_t i = 0; i < call->output_count; ++i) {
     if (call->outputs[i]) om_narrow(data.outputs[i], call->outputs[i]);
   }
   return OM_OK;
+}
+
+static om_status run(om_ctx *ctx, const om_op_call *call) {
+  return run_all(ctx, call, NULL);
+}
+
+/* ---- Fast mode: constant weights, packed ---- */
+
+static om_status run_fast(om_ctx *ctx, const om_op_call *call, void *state) {
+  return run_all(ctx, call, state);
+}
+
+static void destroy_fast(om_ctx *ctx, void *state) {
+  om_recurrent_fast *fast = state;
+  if (!fast) return;
+  for (size_t i = 0; i < OM_COUNT_OF(fast->kernels); ++i) {
+    for (size_t k = 0; k < OM_RECURRENT_PRODUCTS; ++k) {
+      om_fast_kernel_destroy(ctx, fast->kernels[i][k]);
+    }
+  }
+  om_delete(ctx, fast);
+}
+
+/* Rows times [cols, depth], turned. */
+static om_status make_product(om_ctx *ctx,
+                              om_fast *fast,
+                              const size_t extents[3], /* rows, depth, cols */
+                              om_fast_weights weights,
+                              om_fast_kernel **out_kernel) {
+  om_status st = OM_OK;
+  const int64_t rows = (int64_t)extents[0];
+  const int64_t depth = (int64_t)extents[1];
+  const int64_t cols = (int64_t)extents[2];
+  om_fast_product *product = NULL; /* large for the stack */
+  OM_GO_NEW(product, 1);
+  *product = (om_fast_product){.rank = 2,
+                               .a_dims = {rows, depth},
+                               .a_strides = {depth, 1},
+                               .b_dims = {depth, cols},
+                               .b_strides = {1, depth},
+                               .y_dims = {rows, cols},
+                               .b = weights,
+                               .epilogue = {.scale = 1.0f}};
+  OM_GO(om_fast_product_create(ctx, fast, product, out_kernel));
+done:
+  om_delete(ctx, product);
+  return st;
+}
+
+static om_status make_products(om_ctx *ctx,
+                               const om_op_call *call,
+                               uint32_t kept_inputs,
+                               om_fast *fast,
+                               size_t d,
+                               om_fast_kernel *out_kernels[OM_RECURRENT_PRODUCTS]) {
+  const om_recurrent r = describe(call);
+  const size_t width = om_recurrent_gates(r.kind) * r.hidden;
+  const size_t early = om_recurrent_early(&r);
+  const size_t inputs[3] = {r.steps * r.batch, r.input, width};
+  const size_t states[3] = {r.batch, r.hidden, early};
+  const size_t resets[3] = {r.batch, r.hidden, width - early};
+  om_fast_weights w = om_fast_weights_of(call, OM_RECURRENT_W, kept_inputs);
+  om_fast_weights own = om_fast_weights_of(call, OM_RECURRENT_R, kept_inputs);
+  w.data += d * width * r.input;
+  own.data += d * width * r.hidden;
+  OM_TRY(make_product(ctx, fast, inputs, w, &out_kernels[OM_RECURRENT_INPUTS]));
+  OM_TRY(make_product(ctx, fast, states, own, &out_kernels[OM_RECURRENT_EARLY]));
+  own.data += early * r.hidden;
+  if (early == width) return OM_OK;
+  return make_product(ctx, fast, resets, own, &out_kernels[OM_RECURRENT_LATE]);
+}
+
+static om_status make_ready(om_ctx *ctx,
+                            const om_op_call *call,
+                            uint32_t kept_inputs,
+                            om_fast *fast,
+                            om_op_ready *out_ready) {
+  om_status st = OM_OK;
+  const om_recurrent_params *p = call->params;
+  const om_recurrent r = describe(call);
+  om_recurrent_fast *state = NULL;
+  if (call->inputs[OM_RECURRENT_X]->dtype != OM_DTYPE_F32 || !call->inputs[OM_RECURRENT_W]->data ||
+      !call->inputs[OM_RECURRENT_R]->data || r.steps * r.batch * r.input * r.hidden == 0) {
+    return OM_OK;
+  }
+  OM_GO_NEW(state, 1);
+  for (size_t d = 0; d < p->direction_count; ++d) {
+    OM_GO(make_products(ctx, call, kept_inputs, fast, d, state->kernels[d]));
+  }
+  *out_ready = (om_op_ready){.run = run_fast,
+                             .destroy = destroy_fast,
+                             .state = state,
+                             .scratch_bytes = scratch_bytes(call),
+                             .packed_inputs = 1u << OM_RECURRENT_W | 1u << OM_RECURRENT_R};
+  state = NULL; /* the step owns it now */
+done:
+  destroy_fast(ctx, state);
+  return st;
 }
 
 #define OM_RECURRENT_ENTRY(name, most_inputs, most_outputs) \
@@ -366,7 +482,8 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
    .resolve = resolve,                                      \
    .infer = infer,                                          \
    .scratch_bytes = scratch_bytes,                          \
-   .run = run}
+   .run = run,                                              \
+   .make_ready = make_ready}
 
 const om_op om_ops_recurrent[] = {
     OM_RECURRENT_ENTRY("RNN", 6, 2),

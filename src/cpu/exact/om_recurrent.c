@@ -29,6 +29,11 @@ size_t om_recurrent_gates(om_recurrent_kind kind) {
   return kind == OM_RNN ? 1 : kind == OM_GRU ? 3 : 4;
 }
 
+size_t om_recurrent_early(const om_recurrent *r) {
+  const bool resets_before = r->kind == OM_GRU && !r->resets_after;
+  return (resets_before ? 2 : om_recurrent_gates(r->kind)) * r->hidden;
+}
+
 static size_t take(om_recurrent_job *job, size_t elems) {
   const size_t at = job->elems;
   job->elems += om_size_align(elems, 16);
@@ -74,7 +79,7 @@ static om_recurrent_job job_of(const om_recurrent *r) {
       .width = om_recurrent_gates(r->kind) * r->hidden,
   };
   const size_t states = r->batch * r->hidden;
-  job.early = r->kind == OM_GRU && !r->resets_after ? 2 * r->hidden : job.width;
+  job.early = om_recurrent_early(r);
   job.turned = take(&job, job.width * r->hidden);
   job.xw = take(&job, r->steps * r->batch * job.width);
   job.hr = take(&job, r->batch * job.width);
@@ -304,19 +309,25 @@ static void run_late_items(void *arg, size_t begin, size_t end) {
 
 /* ---- A direction ---- */
 
-__attribute__((noinline)) static void multiply(om_ctx *ctx,
-                                               const om_recurrent_job *job,
-                                               const size_t extents[3], /* rows, depth, cols */
-                                               bool is_turned,
-                                               const void *a,
-                                               const void *b,
-                                               void *y) {
-  const om_matmul m = product_of(extents[0], extents[1], extents[2], is_turned);
+__attribute__((noinline)) static void multiply(
+    om_ctx *ctx, const om_recurrent_job *job, om_recurrent_product which, const void *a, void *y) {
+  const om_recurrent *r = job->r;
+  const bool is_turned = which != OM_RECURRENT_INPUTS;
+  const bool is_late = which == OM_RECURRENT_LATE;
+  const void *turned = place(job, job->turned + (is_late ? job->early * r->hidden : 0));
   void *own = place(job, job->own);
-  if (job->r->dtype == OM_DTYPE_F64) {
-    om_matmul_f64(ctx, &m, a, b, y, own);
+  if (r->multiply) {
+    r->multiply(ctx, r->products, which, a, y);
+    return;
+  }
+  om_matmul m = product_of(r->steps * r->batch, r->input, job->width, false);
+  if (is_turned) {
+    m = product_of(r->batch, r->hidden, is_late ? job->width - job->early : job->early, true);
+  }
+  if (r->dtype == OM_DTYPE_F64) {
+    om_matmul_f64(ctx, &m, a, is_turned ? turned : r->w, y, own);
   } else {
-    om_matmul_f32(ctx, &m, a, b, y, own);
+    om_matmul_f32(ctx, &m, a, is_turned ? turned : r->w, y, own);
   }
 }
 
@@ -371,10 +382,9 @@ static void prepare_bias(const om_recurrent_job *job) {
   }
 }
 
-static void prepare(om_ctx *ctx, const om_recurrent_job *job) {
+static void turn_r(om_ctx *ctx, const om_recurrent_job *job) {
   const om_recurrent *r = job->r;
   const size_t late = job->width - job->early;
-  const size_t inputs[3] = {r->steps * r->batch, r->input, job->width};
   turn(ctx, job, job->early, r->hidden, r->r, place(job, job->turned));
   if (late > 0) {
     turn(ctx,
@@ -384,7 +394,12 @@ static void prepare(om_ctx *ctx, const om_recurrent_job *job) {
          shifted(job, r->r, job->early * r->hidden),
          place(job, job->turned + job->early * r->hidden));
   }
-  multiply(ctx, job, inputs, false, r->x, r->w, place(job, job->xw));
+}
+
+static void prepare(om_ctx *ctx, const om_recurrent_job *job) {
+  const om_recurrent *r = job->r;
+  if (!r->multiply) turn_r(ctx, job);
+  multiply(ctx, job, OM_RECURRENT_INPUTS, r->x, place(job, job->xw));
   prepare_bias(job);
   copy_states(job, r->h0, job->h, NULL);
   copy_states(job, r->c0, job->c, NULL);
@@ -395,19 +410,14 @@ void om_recurrent_run(om_ctx *ctx, const om_recurrent *r, void *scratch) {
   job.scratch = scratch;
   prepare(ctx, &job);
   const size_t grain = 4096 / (job.width + 1) + 1;
-  const size_t early[3] = {r->batch, r->hidden, job.early};
-  const size_t late[3] = {r->batch, r->hidden, job.width - job.early};
   for (job.step = 0; job.step < r->steps; ++job.step) {
-    void *hr = place(&job, job.hr);
-    multiply(ctx, &job, early, true, place(&job, job.h), place(&job, job.turned), hr);
+    multiply(ctx, &job, OM_RECURRENT_EARLY, place(&job, job.h), place(&job, job.hr));
     om_parallel_for(ctx, r->batch, grain, run_items, &job);
-    if (late[2] == 0) continue;
+    if (job.width == job.early) continue;
     multiply(ctx,
              &job,
-             late,
-             true,
+             OM_RECURRENT_LATE,
              place(&job, job.reset),
-             place(&job, job.turned + job.early * r->hidden),
              place(&job, job.hr + r->batch * job.early));
     om_parallel_for(ctx, r->batch, grain, run_late_items, &job);
   }

@@ -25,6 +25,15 @@ typedef struct om_recurrent_activation {
   float scalars[2];
 } om_recurrent_activation;
 
+typedef enum om_recurrent_product {                      /* the three products of a direction */
+                                    OM_RECURRENT_INPUTS, /* of all inputs with W */
+                                    OM_RECURRENT_EARLY,  /* of the states with R's gates that need
+                                                            the state alone */
+                                    OM_RECURRENT_LATE,   /* of the reset states with the candidate's
+                                                            part of R */
+                                    OM_RECURRENT_PRODUCTS,
+} om_recurrent_product;
+
 /* One direction. Strides are elements; a row of x, of a state or of y is dense. */
 typedef struct om_recurrent {
   om_recurrent_kind kind;
@@ -40,10 +49,14 @@ typedef struct om_recurrent {
   float clip;
   om_recurrent_activation activations[OM_RECURRENT_ACTIVATIONS];
   const void *x;
-  const void *w;          /* [gates * hidden, input] */
-  const void *r;          /* [gates * hidden, hidden] */
-  const void *bias;       /* [2 * gates * hidden]; NULL: none */
-  const void *peepholes;  /* [3 * hidden], i o f; NULL: none */
+  const void *w;         /* [gates * hidden, input] */
+  const void *r;         /* [gates * hidden, hidden] */
+  const void *bias;      /* [2 * gates * hidden]; NULL: none */
+  const void *peepholes; /* [3 * hidden], i o f; NULL: none */
+  /* Fast mode's products, of float32: y = a times its weights, which w and r need not be there for.
+   * NULL: the exact ones. */
+  void (*multiply)(om_ctx *ctx, void *products, om_recurrent_product which, const void *a, void *y);
+  void *products;
   const void *h0, *c0;    /* NULL: zeros */
   const int32_t *lengths; /* of each item, 0..steps; NULL: all steps */
   void *y;                /* zeros; NULL: nobody reads it */
@@ -52,6 +65,9 @@ typedef struct om_recurrent {
 
 /* 1, 3 or 4. */
 size_t om_recurrent_gates(om_recurrent_kind kind);
+
+/* Of R's rows, those of OM_RECURRENT_EARLY: the first ones. */
+size_t om_recurrent_early(const om_recurrent *r);
 
 size_t om_recurrent_scratch_bytes(const om_recurrent *r);
 
