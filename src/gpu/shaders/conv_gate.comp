@@ -3,8 +3,9 @@
 // product), plus a bias, through an operation.
 //
 // A workgroup makes 32 channels by 64 pixels of one image. Each makes the gates that it needs anew: that
-// is less than a dispatch costs. Products are docs/exact.md's: 8 invocations for each channel take blocks
-// of 32 terms in turn; the block sums meet in shared memory and are added in order.
+// is less than a dispatch costs. 8 invocations make the sum of a channel: in exact mode they take
+// docs/exact.md's blocks of 32 terms in turn, in fast mode every eighth term, with more loads under way.
+// Their sums meet in shared memory and are added in order.
 //
 //! kernel conv_gate                     OM_EXACT=0
 //! kernel conv_gate_exact               OM_EXACT=1
@@ -24,7 +25,12 @@
 #define CHANNELS 32
 #define BLOCKS 8                   // two groups of four
 #define PIXELS 64
-#define FETCHES 8                  // terms whose loads go out together
+#if OM_EXACT
+#  define FETCHES 8                // terms whose loads go out together
+#else
+#  define FETCHES 16
+#endif
+#define RESULTS (CHANNELS * PIXELS / (CHANNELS * BLOCKS)) // of an invocation
 #define MOST_SQUEEZED 64           // as om_gpu_fuse_gate.c has it
 layout(local_size_x = CHANNELS, local_size_y = BLOCKS) in;
 
@@ -72,6 +78,15 @@ float operate(uint operation, float x, float p, float q) {
   return x;
 }
 
+// Blocks of a sum of so many terms: in fast mode one for each invocation.
+uint block_count_of(uint terms) {
+#if OM_EXACT
+  return (terms + uint(BLOCK_TERMS - 1)) / uint(BLOCK_TERMS);
+#else
+  return uint(BLOCKS);
+#endif
+}
+
 // Adds the block sums of a round in their order to the total so far.
 float add_blocks(float total, uint lane, uint first, uint block_count) {
   OM_PRECISE float sum = total;
@@ -90,31 +105,49 @@ float add_blocks(float total, uint lane, uint first, uint block_count) {
   return sum;
 }
 
+// A block's sum. X(k) and W(k) are the factors of a term.
+#if OM_EXACT
+#define SUM_BLOCK(terms, X, W)                                                    \
+  uint k = block * uint(BLOCK_TERMS);                                             \
+  uint end = min(k + uint(BLOCK_TERMS), terms);                                   \
+  for (; k + uint(FETCHES) <= end; k += uint(FETCHES)) {                          \
+    float x[FETCHES];                                                             \
+    float w[FETCHES];                                                             \
+    [[unroll]] for (uint i = 0u; i < uint(FETCHES); ++i) {                        \
+      x[i] = X(k + i);                                                            \
+      w[i] = W(k + i);                                                            \
+    }                                                                             \
+    [[unroll]] for (uint i = 0u; i < uint(FETCHES); ++i) MULTIPLY(sum, x[i], w[i]) \
+  }                                                                               \
+  for (; k < end; ++k) MULTIPLY(sum, X(k), W(k))
+#else
+#define SUM_BLOCK(terms, X, W)                                                    \
+  for (uint k = block; k < terms; k += uint(FETCHES * BLOCKS)) {                  \
+    float x[FETCHES];                                                             \
+    float w[FETCHES];                                                             \
+    [[unroll]] for (uint i = 0u; i < uint(FETCHES); ++i) {                        \
+      uint own = min(k + i * uint(BLOCKS), terms - 1u);                           \
+      x[i] = X(own);                                                              \
+      w[i] = W(own);                                                              \
+    }                                                                             \
+    [[unroll]] for (uint i = 0u; i < uint(FETCHES); ++i) {                        \
+      if (k + i * uint(BLOCKS) < terms) MULTIPLY(sum, x[i], w[i])                 \
+    }                                                                             \
+  }
+#endif
+
 #ifdef SQUEEZE
 float squeeze_block(uint image, uint block, uint channel) {
   OM_PRECISE float sum = 0.0;
-  uint end = min((block + 1u) * uint(BLOCK_TERMS), P.channels);
-  uint k = block * uint(BLOCK_TERMS);
-  for (; k + uint(FETCHES) <= end; k += uint(FETCHES)) {
-    float x[FETCHES];
-    float w[FETCHES];
-    [[unroll]] for (uint i = 0u; i < uint(FETCHES); ++i) {
-      x[i] = LOAD(pooled[image * P.channels + k + i]);
-      w[i] = LOAD(squeeze_weights[(k + i) * P.squeeze_columns + channel]);
-    }
-    [[unroll]] for (uint i = 0u; i < uint(FETCHES); ++i) MULTIPLY(sum, x[i], w[i])
-  }
-  for (; k < end; ++k) {
-    float x = LOAD(pooled[image * P.channels + k]);
-    float w = LOAD(squeeze_weights[k * P.squeeze_columns + channel]);
-    MULTIPLY(sum, x, w)
-  }
+#define POOLED(k) LOAD(pooled[image * P.channels + (k)])
+#define SQUEEZE_WEIGHT(k) LOAD(squeeze_weights[(k) * P.squeeze_columns + channel])
+  SUM_BLOCK(P.channels, POOLED, SQUEEZE_WEIGHT)
   return sum;
 }
 
 void squeeze(uint image, uint lane, uint own_block) {
   uint operation = SQUEEZE_OPERATION;
-  uint block_count = (P.channels + uint(BLOCK_TERMS - 1)) / uint(BLOCK_TERMS);
+  uint block_count = block_count_of(P.channels);
   for (uint base = 0u; base < P.squeezed; base += uint(CHANNELS)) {
     uint channel = base + lane;
     float total = 0.0;
@@ -145,28 +178,15 @@ float squeezed_value(uint image, uint k) {
 
 float excite_block(uint image, uint block, uint channel) {
   OM_PRECISE float sum = 0.0;
-  uint end = min((block + 1u) * uint(BLOCK_TERMS), P.squeezed);
-  uint k = block * uint(BLOCK_TERMS);
-  for (; k + uint(FETCHES) <= end; k += uint(FETCHES)) {
-    float x[FETCHES];
-    float w[FETCHES];
-    [[unroll]] for (uint i = 0u; i < uint(FETCHES); ++i) {
-      x[i] = squeezed_value(image, k + i);
-      w[i] = LOAD(excite_weights[(k + i) * P.excite_columns + channel]);
-    }
-    [[unroll]] for (uint i = 0u; i < uint(FETCHES); ++i) MULTIPLY(sum, x[i], w[i])
-  }
-  for (; k < end; ++k) {
-    float x = squeezed_value(image, k);
-    float w = LOAD(excite_weights[k * P.excite_columns + channel]);
-    MULTIPLY(sum, x, w)
-  }
+#define SQUEEZED(k) squeezed_value(image, k)
+#define EXCITE_WEIGHT(k) LOAD(excite_weights[(k) * P.excite_columns + channel])
+  SUM_BLOCK(P.squeezed, SQUEEZED, EXCITE_WEIGHT)
   return sum;
 }
 
 void excite(uint image, uint lane, uint own_block, uint channel) {
   uint operation = EXCITE_OPERATION;
-  uint block_count = (P.squeezed + uint(BLOCK_TERMS - 1)) / uint(BLOCK_TERMS);
+  uint block_count = block_count_of(P.squeezed);
   float total = 0.0;
   for (uint first = 0u; first < block_count; first += uint(BLOCKS)) {
     if (channel < P.channels) {
@@ -189,18 +209,25 @@ void main() {
   uint first_channel = gl_WorkGroupID.x * uint(CHANNELS);
   uint first_pixel = gl_WorkGroupID.y * uint(PIXELS);
   uint image = gl_WorkGroupID.z;
+  // What is multiplied is under way while the gates are made.
+  float values[RESULTS];
+  bool is_there[RESULTS];
+  uint elements[RESULTS];
+  [[unroll]] for (uint i = 0u; i < uint(RESULTS); ++i) {
+    uint own = (i * uint(BLOCKS) + own_block) * uint(CHANNELS) + lane;
+    uint channel = first_channel + own / uint(PIXELS);
+    uint pixel = first_pixel + own % uint(PIXELS);
+    is_there[i] = channel < P.channels && pixel < P.pixels;
+    elements[i] = is_there[i] ? (image * P.channels + channel) * P.pixels + pixel : 0u;
+    values[i] = LOAD(input_data[elements[i]]);
+  }
 #ifdef SQUEEZE
   squeeze(image, lane, own_block);
 #endif
   excite(image, lane, own_block, first_channel + lane);
-  for (uint i = own_block * uint(CHANNELS) + lane; i < uint(CHANNELS * PIXELS);
-       i += uint(CHANNELS * BLOCKS)) {
-    uint channel = first_channel + i / uint(PIXELS);
-    uint pixel = first_pixel + i % uint(PIXELS);
-    if (channel < P.channels && pixel < P.pixels) {
-      uint element = (image * P.channels + channel) * P.pixels + pixel;
-      OM_PRECISE float value = LOAD(input_data[element]) * gates[i / uint(PIXELS)];
-      output_data[element] = STORE(value);
-    }
+  [[unroll]] for (uint i = 0u; i < uint(RESULTS); ++i) {
+    uint own = (i * uint(BLOCKS) + own_block) * uint(CHANNELS) + lane;
+    OM_PRECISE float value = values[i] * gates[own / uint(PIXELS)];
+    if (is_there[i]) output_data[elements[i]] = STORE(value);
   }
 }
