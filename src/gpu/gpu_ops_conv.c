@@ -4,7 +4,8 @@
  *
  *     one input channel a group            conv_depthwise
  *     few pixels, 1x1                      conv_point, or matmul_few
- *     fast mode, matrix hardware           conv_matrix (om_gpu_conv_matrix.c)
+ *     fast mode, NVIDIA Hopper             conv_sm90 (om_gpu_conv_sm90.c)
+ *     fast mode, cooperative matrices      conv_matrix (om_gpu_conv_matrix.c)
  *     everything else                      conv_gemm (1x1 with planes of whole vec4: conv_1x1)
  *       few workgroups and a long sum      its split form, and conv_sum
  *     ConvTranspose                        conv_transpose
@@ -637,6 +638,7 @@ static const char *bind(om_gpu_binder *b) {
   if (reason) return reason;
   if (!c.is_volume && !c.shape.is_transposed && c.in_channels == 1) return bind_depthwise(b, &c);
   if (!c.is_volume && c.shape.is_transposed && is_shuffle(&c)) return bind_shuffle(b, &c);
+  if (!is_point(b, &c) && om_gpu_takes_conv_sm90(b, &c)) return om_gpu_bind_conv_sm90(b, &c);
   if (!is_point(b, &c) && om_gpu_takes_conv_matrix(b, &c)) return om_gpu_bind_conv_matrix(b, &c);
   reason = packed_weights(b, &c, &weights);
   if (reason) return reason;

@@ -23,7 +23,45 @@ typedef struct om_gpu_conv {
   uint64_t out_elems;
 } om_gpu_conv;
 
-/* Whether it runs on matrix hardware: fast mode, a device that has it, constant weights of one
+/* What a kernel takes on a device of many cores, fitted to times of an NVIDIA H200; only the
+ * proportions matter. */
+typedef struct om_gpu_conv_costs {
+  uint32_t resident; /* workgroups that a core takes at a time */
+  uint32_t round_ns; /* of a round while it waits for nobody */
+  uint32_t busy_ns;  /* for which a round keeps the core busy */
+  uint32_t once_ns;  /* of a workgroup, beside its rounds */
+} om_gpu_conv_costs;
+
+uint64_t om_gpu_conv_cut_cost(const om_gpu_conv_costs *costs,
+                              uint64_t group_count,
+                              uint64_t round_count);
+
+/* A float32 weight as two float16: the value rounded, and low_scale times what that left off. An
+ * infinity or NaN is a low one beside a high zero. */
+typedef struct om_gpu_conv_halves {
+  uint16_t high, low;
+} om_gpu_conv_halves;
+
+om_gpu_conv_halves om_gpu_conv_split(float value, float low_scale);
+
+/* The power of two by which a channel's weights are multiplied before they are split: the largest
+ * gets the exponent 14. out_factor: 2^14 divided by it. */
+float om_gpu_conv_weight_scale(const om_gpu_conv *c,
+                               const char *source,
+                               size_t channel,
+                               float *out_factor);
+
+/* Whether it runs on Hopper's matrix hardware, in fast mode: the device has it, the weights are
+ * constant and of one group, there are at most two axes, and the estimate is the least. */
+bool om_gpu_takes_conv_sm90(const om_gpu_binder *b, const om_gpu_conv *c);
+
+/* Binds such a convolution; a reason or NULL. */
+const char *om_gpu_bind_conv_sm90(om_gpu_binder *b, const om_gpu_conv *c);
+
+/* Nanoseconds that it is estimated to take without those kernels. */
+uint64_t om_gpu_conv_cost_elsewhere(const om_gpu_binder *b, const om_gpu_conv *c);
+
+/* Whether it runs on cooperative matrices: fast mode, a device that has it, constant weights of one
  * group, at most two axes, and an estimate below the portable kernels'. */
 bool om_gpu_takes_conv_matrix(const om_gpu_binder *b, const om_gpu_conv *c);
 

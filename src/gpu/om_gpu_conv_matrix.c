@@ -29,8 +29,8 @@ enum {
  */
 typedef struct conv_tile {
   uint32_t channels, columns;
-  uint32_t pieces, resident;
-  uint32_t round_ns, busy_ns, once_ns;
+  uint32_t pieces;
+  om_gpu_conv_costs costs;
 } conv_tile;
 
 enum { TILE_COUNT = 6, MIXED = TILE_COUNT - 1 };
@@ -39,20 +39,20 @@ enum { TILE_COUNT = 6, MIXED = TILE_COUNT - 1 };
  */
 static const conv_tile all_tiles[2][TILE_COUNT] = {
     {
-        {64, 64, 1, 4, 720, 220, 7410},
-        {64, 32, 4, 2, 1040, 550, 6300},
-        {32, 64, 2, 2, 850, 440, 4820},
-        {32, 32, 8, 2, 1500, 300, 4690},
-        {16, 64, 2, 3, 730, 260, 6010},
-        {64, 64, 1, 4, 1200, 460, 8000},
+        {64, 64, 1, {4, 720, 220, 7410}},
+        {64, 32, 4, {2, 1040, 550, 6300}},
+        {32, 64, 2, {2, 850, 440, 4820}},
+        {32, 32, 8, {2, 1500, 300, 4690}},
+        {16, 64, 2, {3, 730, 260, 6010}},
+        {64, 64, 1, {4, 1200, 460, 8000}},
     },
     {
-        {64, 64, 2, 4, 700, 250, 6480},
-        {64, 32, 8, 3, 910, 650, 6470},
-        {32, 64, 4, 3, 860, 340, 5280},
-        {32, 32, 8, 4, 840, 380, 5450},
-        {16, 64, 4, 4, 690, 250, 6170},
-        {64, 64, 2, 4, 1800, 750, 7200},
+        {64, 64, 2, {4, 700, 250, 6480}},
+        {64, 32, 8, {3, 910, 650, 6470}},
+        {32, 64, 4, {3, 860, 340, 5280}},
+        {32, 32, 8, {4, 840, 380, 5450}},
+        {16, 64, 4, {4, 690, 250, 6170}},
+        {64, 64, 2, {4, 1800, 750, 7200}},
     },
 };
 
@@ -127,15 +127,15 @@ typedef struct conv_cut {
   uint64_t cost_ns;
 } conv_cut;
 
-/* Nanoseconds that all workgroups take on a device of many cores. */
-static uint64_t cut_cost(const conv_cut *cut) {
+uint64_t om_gpu_conv_cut_cost(const om_gpu_conv_costs *costs,
+                              uint64_t group_count,
+                              uint64_t round_count) {
   enum { CORES = 132 };
-  const conv_tile *tile = cut->tile;
-  const uint64_t of_core = pieces_of(cut->tile_count * cut->split_count, CORES);
-  const uint64_t turns = pieces_of(of_core, tile->resident);
-  const uint64_t waiting = turns * tile->round_ns;
-  const uint64_t busy = of_core * tile->busy_ns;
-  return turns * tile->once_ns + cut->round_count * (waiting > busy ? waiting : busy);
+  const uint64_t of_core = pieces_of(group_count, CORES);
+  const uint64_t turns = pieces_of(of_core, costs->resident);
+  const uint64_t waiting = turns * costs->round_ns;
+  const uint64_t busy = of_core * costs->busy_ns;
+  return turns * costs->once_ns + round_count * (waiting > busy ? waiting : busy);
 }
 
 static void try_tile(const om_gpu_conv *c, const conv_tile *tile, conv_cut *best) {
@@ -147,7 +147,7 @@ static void try_tile(const om_gpu_conv *c, const conv_tile *tile, conv_cut *best
     cut.round_count = pieces_of(all_rounds, splits);
     cut.split_count = splits;
     if (pieces_of(all_rounds, cut.round_count) != splits) continue;
-    cut.cost_ns = cut_cost(&cut);
+    cut.cost_ns = om_gpu_conv_cut_cost(&tile->costs, cut.tile_count * splits, cut.round_count);
     if (splits > 1) cut.cost_ns += SECOND_PASS_NS + splits * c->out_elems * sizeof(float) / 1000;
     if (cut.cost_ns < best->cost_ns) *best = cut;
   }
@@ -205,7 +205,7 @@ static uint64_t weight_bytes(const om_gpu_conv *c) {
 typedef struct filling {
   const om_gpu_conv *c;
   const char *source; /* may lie unaligned in the model's file */
-  uint32_t *factors;  /* of float32 */
+  float *factors;     /* of float32 */
   uint16_t *pieces;
 } filling;
 
@@ -240,24 +240,37 @@ static void fill_half_channels(void *arg, size_t begin, size_t end) {
   }
 }
 
-static void split_channel(const filling *f, size_t m) {
-  const om_gpu_conv *c = f->c;
+float om_gpu_conv_weight_scale(const om_gpu_conv *c,
+                               const char *source,
+                               size_t channel,
+                               float *out_factor) {
   const uint32_t exponents = 2 * EXPONENT_BIAS + WEIGHT_EXPONENT;
   uint32_t factor = LEAST_FACTOR;
   for (size_t k = 0; k < c->terms; ++k) {
-    const uint32_t magnitude = bits_of(om_gpu_float_at(f->source, m * c->terms + k)) & MAGNITUDE;
+    const uint32_t magnitude = bits_of(om_gpu_float_at(source, channel * c->terms + k)) & MAGNITUDE;
     if (magnitude > factor && magnitude < EXPONENTS) factor = magnitude;
   }
   factor &= EXPONENTS;
-  f->factors[m] = factor;
-  const float scale = float_of((exponents << EXPONENT_SHIFT) - factor);
+  *out_factor = float_of(factor);
+  return float_of((exponents << EXPONENT_SHIFT) - factor);
+}
+
+om_gpu_conv_halves om_gpu_conv_split(float value, float low_scale) {
+  const bool is_number = (bits_of(value) & EXPONENTS) != EXPONENTS;
+  const uint16_t high = is_number ? om_f16_from_f32(value) : 0;
+  const float rest = (value - om_f16_to_f32(high)) * low_scale;
+  return (om_gpu_conv_halves){.high = high, .low = om_f16_from_f32(rest)};
+}
+
+static void split_channel(const filling *f, size_t m) {
+  const om_gpu_conv *c = f->c;
+  const float scale = om_gpu_conv_weight_scale(c, f->source, m, &f->factors[m]);
   for (size_t k = 0; k < c->terms; ++k) {
-    const float value = om_gpu_float_at(f->source, m * c->terms + k) * scale;
-    const bool is_number = (bits_of(value) & EXPONENTS) != EXPONENTS;
-    const uint16_t high = is_number ? om_f16_from_f32(value) : 0;
+    const om_gpu_conv_halves halves =
+        om_gpu_conv_split(om_gpu_float_at(f->source, m * c->terms + k) * scale, 1.0f);
     uint16_t *to = &f->pieces[place_of(c, m, k)];
-    to[0] = high;
-    to[PIECE] = om_f16_from_f32(value - om_f16_to_f32(high));
+    to[0] = halves.high;
+    to[PIECE] = halves.low;
   }
 }
 
@@ -276,8 +289,7 @@ static void fill_weights(om_ctx *ctx, const void *arg, const void *source, void 
 
 /* ---- The dispatches ---- */
 
-bool om_gpu_takes_conv_matrix(const om_gpu_binder *b, const om_gpu_conv *c) {
-  enum { DOUBT_NS = 1500 }; /* small products of float32 take so much more than estimated */
+static bool can_take(const om_gpu_binder *b, const om_gpu_conv *c) {
   if (om_gpu_binder_mode(b) == OM_MODE_EXACT || c->is_volume || c->shape.is_transposed ||
       c->shape.group != 1 || !om_gpu_input(b, 1)->data) {
     return false;
@@ -286,8 +298,20 @@ bool om_gpu_takes_conv_matrix(const om_gpu_binder *b, const om_gpu_conv *c) {
   const uint64_t most = (uint64_t)1 << INVERSE_BITS;
   if (piece_count(c) * tap_pieces(c) >= most || c->taps > 1024) return false;
   return has_matrix_hardware(b, c->dtype == OM_DTYPE_F16) && c->out_elems <= INT32_MAX / 16 &&
-         weight_bytes(c) <= om_gpu_binder_limits(b)->max_binding_bytes &&
-         choose_cut(c).cost_ns + (c->dtype == OM_DTYPE_F16 ? 0 : DOUBT_NS) < portable_cost(c);
+         weight_bytes(c) <= om_gpu_binder_limits(b)->max_binding_bytes;
+}
+
+static uint64_t matrix_cost(const om_gpu_conv *c) {
+  enum { DOUBT_NS = 1500 }; /* small products of float32 take so much more than estimated */
+  return choose_cut(c).cost_ns + (c->dtype == OM_DTYPE_F16 ? 0 : DOUBT_NS);
+}
+
+bool om_gpu_takes_conv_matrix(const om_gpu_binder *b, const om_gpu_conv *c) {
+  return can_take(b, c) && matrix_cost(c) < portable_cost(c);
+}
+
+uint64_t om_gpu_conv_cost_elsewhere(const om_gpu_binder *b, const om_gpu_conv *c) {
+  return om_gpu_takes_conv_matrix(b, c) ? matrix_cost(c) : portable_cost(c);
 }
 
 static om_conv_matrix_params make_params(const om_gpu_conv *c, const conv_cut *cut) {

@@ -53,6 +53,7 @@ typedef struct sm90_chain {
   const uint32_t *items;
 } sm90_chain;
 
+#ifndef SM90_OWN_UNITS /* else a kernel has sm90_units and load_operand of its own */
 /* Units: eight neighbours of one row each, below each other, of a tensor of `cols` columns. */
 typedef struct sm90_units {
   uint32_t element, col; /* of the first's first: in the tensor, in its row */
@@ -72,26 +73,26 @@ SM90_INLINE void load_unit(const sm90_element *from, float out[SM90_UNIT]) {
   SM90_UNROLL for (uint32_t i = 0; i < sizeof words / sizeof *words; ++i) {
     words[i] = ((const word4 *)(const void *)from)[i];
   }
-#if FLOAT
+#  if FLOAT
   SM90_UNROLL for (uint32_t i = 0; i < SM90_UNIT; ++i) out[i] = om_float(words[i / 4][i % 4]);
-#else
+#  else
   unpack_halves(words[0].x, &out[0], &out[1]);
   unpack_halves(words[0].y, &out[2], &out[3]);
   unpack_halves(words[0].z, &out[4], &out[5]);
   unpack_halves(words[0].w, &out[6], &out[7]);
-#endif
+#  endif
 }
 
 SM90_INLINE void store_unit(sm90_result *to, const float values[SM90_UNIT]) {
   word4 words[sizeof(sm90_result) / 2];
-#if FLOAT_RESULT
+#  if FLOAT_RESULT
   SM90_UNROLL for (uint32_t i = 0; i < SM90_UNIT; ++i) words[i / 4][i % 4] = om_bits(values[i]);
-#else
+#  else
   words[0] = (word4){pack_halves(values[0], values[1]),
                      pack_halves(values[2], values[3]),
                      pack_halves(values[4], values[5]),
                      pack_halves(values[6], values[7])};
-#endif
+#  endif
   SM90_UNROLL for (uint32_t i = 0; i < sizeof words / sizeof *words; ++i) {
     ((word4 *)(void *)to)[i] = words[i];
   }
@@ -142,6 +143,11 @@ SM90_INLINE void load_operand(const sm90_chain *chain,
     }
   }
 }
+#endif
+
+/* An item's operand for each element of `width` units. */
+SM90_INLINE void load_operand(
+    const sm90_chain *chain, uint32_t item, const sm90_units *at, float *out, const uint32_t width);
 
 /* One operation of one element. */
 SM90_INLINE float operate(uint32_t op, float x, float y, float p, float q) {

@@ -1,0 +1,238 @@
+/* Convolutions on Hopper's matrix hardware (sm90/conv_sm90.c), in fast mode.
+ *
+ * As for cooperative matrices the weights are made ready once a session, and the tile and the
+ * number of slices are those with the least estimate; the other kernels keep what is estimated to
+ * be no faster here.
+ */
+#include "abi/conv_matrix_params.h"
+#include "base/om_thread.h"
+#include "gpu/om_gpu_conv.h"
+
+/* As conv_sm90.c has them. */
+enum {
+  TILE = 64,
+  STEP_OCTETS = 8,
+  OCTET = 8,
+  STEP = STEP_OCTETS * OCTET,
+  WINDOW_TAPS = 9,
+  WINDOW_ROWS = 128,
+  PART = STEP_OCTETS * TILE * OCTET, /* halves of a step's weights, of highs or lows */
+  LOW_SCALE = 1 << 11,
+};
+
+typedef enum conv_mode { GATHER, SHORT, WINDOW } conv_mode;
+
+/* A kernel and its cost, in the terms of om_gpu_conv_cut_cost. A round is a step of each slice.
+ * Fitted to the convolutions of a ResNet-50 and a MobileNetV3-large, each in every kernel that
+ * takes it, on an NVIDIA H200 (2026-11-30): within 10 %. */
+typedef struct conv_kernel {
+  om_shader shader;
+  conv_mode mode;
+  uint32_t slices; /* warpgroups, each with a part of the terms */
+  om_gpu_conv_costs costs;
+} conv_kernel;
+
+static const conv_kernel kernels_float[] = {
+    {OM_SHADER_CONV_SM90_SHORT, SHORT, 1, {4, 1970, 820, 5380}},
+    {OM_SHADER_CONV_SM90_GATHER_2, GATHER, 2, {1, 1310, 1010, 4330}},
+    {OM_SHADER_CONV_SM90_WINDOW_2, WINDOW, 2, {1, 20, 680, 4510}},
+};
+
+static const conv_kernel kernels_half[] = {
+    {OM_SHADER_CONV_SM90_SHORT_HALF, SHORT, 1, {5, 1470, 530, 4460}},
+    {OM_SHADER_CONV_SM90_GATHER_4_HALF, GATHER, 4, {1, 1020, 1360, 3470}},
+    {OM_SHADER_CONV_SM90_WINDOW_4_HALF, WINDOW, 4, {1, 720, 530, 2100}},
+};
+
+static bool is_half(const om_gpu_conv *c) {
+  return c->dtype == OM_DTYPE_F16;
+}
+
+static uint32_t pieces_of(uint64_t count, uint64_t size) {
+  return (uint32_t)((count + size - 1) / size);
+}
+
+/* ---- The kernel ---- */
+
+static bool can_window(const om_gpu_conv *c) {
+  const om_window *w = c->w;
+  for (int i = 1; i < OM_WINDOW_AXES; ++i) {
+    if (w->kernel[i] != 3 || w->stride[i] != 1 || w->dilation[i] != 1 || w->pad_begin[i] != 1 ||
+        w->in[i] != w->out[i]) {
+      return false;
+    }
+  }
+  return TILE + 2 * (w->in[2] + 1) + 2 <= WINDOW_ROWS;
+}
+
+static uint32_t step_count(const om_gpu_conv *c) {
+  return pieces_of(c->in_channels, STEP) * c->taps;
+}
+
+static bool can_take(const om_gpu_conv *c, const conv_kernel *k) {
+  switch (k->mode) {
+    case SHORT:
+      return step_count(c) == 1;
+    case WINDOW:
+      return can_window(c);
+    case GATHER:
+    default:
+      return step_count(c) > 1;
+  }
+}
+
+/* Of a window's kernel: pixels with a column and a row of zeros behind an image's. */
+static uint64_t column_count(const om_gpu_conv *c, const conv_kernel *k) {
+  const om_window *w = c->w;
+  if (k->mode != WINDOW) return (uint64_t)w->batch * c->pixels;
+  return (uint64_t)(w->batch * (w->in[1] + 1) * (w->in[2] + 1));
+}
+
+typedef struct conv_choice {
+  const conv_kernel *kernel;
+  uint32_t channel_tiles, tile_count;
+  uint32_t slice_steps;
+  uint64_t cost_ns;
+} conv_choice;
+
+static void try_kernel(const om_gpu_conv *c, const conv_kernel *k, conv_choice *best) {
+  const uint32_t unit = k->mode == WINDOW ? WINDOW_TAPS : 1;
+  conv_choice own = {.kernel = k,
+                     .channel_tiles = pieces_of(c->out_channels, TILE),
+                     .slice_steps = pieces_of(step_count(c) / unit, k->slices) * unit};
+  own.tile_count = own.channel_tiles * pieces_of(column_count(c, k), TILE);
+  own.cost_ns = om_gpu_conv_cut_cost(&k->costs, own.tile_count, own.slice_steps);
+  if (can_take(c, k) && own.cost_ns < best->cost_ns) *best = own;
+}
+
+static conv_choice choose(const om_gpu_conv *c) {
+  const conv_kernel *kernels = is_half(c) ? kernels_half : kernels_float;
+  const size_t count = is_half(c) ? OM_COUNT_OF(kernels_half) : OM_COUNT_OF(kernels_float);
+  conv_choice best = {.cost_ns = UINT64_MAX};
+  for (size_t i = 0; i < count; ++i) try_kernel(c, &kernels[i], &best);
+  return best;
+}
+
+/* ---- Weights ---- */
+
+static uint32_t weight_rows(const om_gpu_conv *c) {
+  return (uint32_t)om_size_align(c->out_channels, TILE);
+}
+
+/* The channels' factors, then the steps of each tile. */
+static uint64_t weight_bytes(const om_gpu_conv *c) {
+  const uint64_t rows = weight_rows(c);
+  const uint64_t parts = is_half(c) ? 1 : 2;
+  const uint64_t halves = rows / TILE * step_count(c) * parts * PART;
+  return (is_half(c) ? 0 : rows * sizeof(float)) + halves * sizeof(uint16_t);
+}
+
+typedef struct filling {
+  const om_gpu_conv *c;
+  const char *source; /* may lie unaligned in the model's file */
+  float *factors;     /* of float32 */
+  uint16_t *steps;
+} filling;
+
+/* Where a channel's term stands, in halves: of its highs. */
+static size_t place_of(const om_gpu_conv *c, size_t channel, size_t term) {
+  const size_t parts = is_half(c) ? 1 : 2;
+  const size_t input = term / c->taps;
+  const size_t step = input / STEP * c->taps + term % c->taps;
+  const size_t octet = input % STEP / OCTET;
+  return ((channel / TILE * step_count(c) + step) * parts * STEP_OCTETS + octet) * TILE * OCTET +
+         channel % TILE * OCTET + input % OCTET;
+}
+
+static void fill_half_channels(void *arg, size_t begin, size_t end) {
+  const filling *f = arg;
+  const om_gpu_conv *c = f->c;
+  for (size_t m = begin; m < end; ++m) {
+    for (size_t k = 0; k < c->terms; ++k) {
+      const char *from = f->source + (m * c->terms + k) * sizeof(uint16_t);
+      memcpy(&f->steps[place_of(c, m, k)], from, sizeof(uint16_t));
+    }
+  }
+}
+
+static void split_channels(void *arg, size_t begin, size_t end) {
+  const filling *f = arg;
+  const om_gpu_conv *c = f->c;
+  for (size_t m = begin; m < end; ++m) {
+    const float scale = om_gpu_conv_weight_scale(c, f->source, m, &f->factors[m]);
+    for (size_t k = 0; k < c->terms; ++k) {
+      const om_gpu_conv_halves halves =
+          om_gpu_conv_split(om_gpu_float_at(f->source, m * c->terms + k) * scale, LOW_SCALE);
+      uint16_t *to = &f->steps[place_of(c, m, k)];
+      to[0] = halves.high;
+      to[PART] = halves.low;
+    }
+  }
+}
+
+/* An om_gpu_fill. target is zeroed. */
+static void fill_weights(om_ctx *ctx, const void *arg, const void *source, void *target) {
+  const om_gpu_conv *c = arg;
+  filling f = {.c = c, .source = source, .factors = target, .steps = target};
+  if (!is_half(c)) f.steps = (uint16_t *)(f.factors + weight_rows(c));
+  om_parallel_for(ctx, c->out_channels, 8, is_half(c) ? fill_half_channels : split_channels, &f);
+}
+
+/* ---- The dispatch ---- */
+
+bool om_gpu_takes_conv_sm90(const om_gpu_binder *b, const om_gpu_conv *c) {
+  /* Small ones, those of a MobileNetV3-large, were no faster in the model than the other kernels.
+   */
+  const uint64_t doubt_ns = is_half(c) ? 3000 : 4000;
+  if (!om_gpu_binder_features(b)->sm90 || om_gpu_binder_mode(b) == OM_MODE_EXACT || c->is_volume ||
+      c->shape.is_transposed || c->shape.group != 1 || !om_gpu_input(b, 1)->data) {
+    return false;
+  }
+  if (c->in_channels % OCTET != 0) return false;
+  return c->out_elems <= INT32_MAX / 16 &&
+         weight_bytes(c) <= om_gpu_binder_limits(b)->max_binding_bytes &&
+         choose(c).cost_ns + doubt_ns < om_gpu_conv_cost_elsewhere(b, c);
+}
+
+static om_conv_matrix_params make_params(const om_gpu_conv *c, const conv_choice *choice) {
+  const om_window *w = c->w;
+  return (om_conv_matrix_params){
+      .group_count = choice->tile_count,
+      .tile_count = choice->tile_count,
+      .channel_tiles = choice->channel_tiles,
+      .columns = (uint32_t)column_count(c, choice->kernel),
+      .pixels = c->pixels,
+      .in_h = (uint32_t)w->in[1],
+      .in_w = (uint32_t)w->in[2],
+      .out_w = (uint32_t)w->out[2],
+      .in_channels = c->in_channels,
+      .out_channels = c->out_channels,
+      .pad_h = (uint32_t)w->pad_begin[1],
+      .pad_w = (uint32_t)w->pad_begin[2],
+      .dilation_h = (uint32_t)w->dilation[1],
+      .dilation_w = (uint32_t)w->dilation[2],
+      .stride_h = (uint32_t)w->stride[1],
+      .stride_w = (uint32_t)w->stride[2],
+      .weight_rows = weight_rows(c),
+      .piece_count = step_count(c),
+      .round_count = choice->slice_steps,
+  };
+}
+
+const char *om_gpu_bind_conv_sm90(om_gpu_binder *b, const om_gpu_conv *c) {
+  const conv_choice choice = choose(c);
+  const om_conv_matrix_params params = make_params(c, &choice);
+  const om_gpu_operand operands[2] = {
+      om_gpu_read(b, 0),
+      om_gpu_made_constant(b, 1, "conv steps", weight_bytes(c), fill_weights, c),
+  };
+  om_gpu_dispatch *d = om_gpu_add_conv_result(b, choice.kernel->shader, c, operands, 2);
+  if (!d) return om_gpu_no_memory;
+  memcpy(d->params, &params, sizeof params);
+  d->params_bytes = sizeof params;
+  d->constants[0] = (uint32_t)c->w->kernel[1];
+  d->constants[1] = (uint32_t)c->w->kernel[2];
+  d->constant_count = 2;
+  om_gpu_spread_groups(b, params.group_count, d->groups);
+  return NULL;
+}

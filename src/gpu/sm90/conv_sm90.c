@@ -1,0 +1,246 @@
+/* Convolutions by constant weights on Hopper's matrix hardware (wgmma): what conv_matrix.comp
+ * computes, as
+ *
+ *     weights [channel][term]  x  windows [term][column]  ->  [image][channel][pixel]
+ *
+ * A workgroup makes 64 channels by 64 columns. Each of its SLICES, a warpgroup, adds a part of the
+ * terms, in steps of 64; at the end their sums are added in order. Both operands of a step lie in
+ * shared memory as
+ *
+ *     [octet of terms][row: channel, or column][8 halves]
+ *
+ * which is what wgmma takes without a swizzle: a row may begin at any 16 bytes. The weights of a
+ * step and 64 channels are 8 KiB (float32: 8 KiB of highs, then 8 KiB of lows) and lie in memory
+ * so; asynchronous copies bring them. Windows come by way of registers: loads go along the pixels,
+ * stores along the terms. Where they come from:
+ *
+ *     gather  A step is 64 channels of a tap, taps innermost, so that most loads find their lines
+ * in the core's cache. A column is a pixel of the result. short   The same, of one step. window
+ * 3x3, stride 1, a padding of 1. A step is the same, but 64 channels of all the pixels that a
+ * tile's nine taps want lie in shared memory at once; a tap is a place where rows begin. For that,
+ * columns count the pixels of an image with a column and a row of zeros behind them.
+ *
+ * A float32 is split into two float16: the value rounded, and 2^11 times what that left off; the
+ * weights come split, each channel scaled so that its largest value has the exponent 14. The
+ * product of the two highs has sums of its own, so that it loses nothing to the others. Windows are
+ * split as they are where the tile's largest value lies in 2^-14 to 2^15. Where it turns out not
+ * to, the tile is made again: once to find its largest number, and once with a power of two of its
+ * own. An infinity is a low part beside a high part of zero then.
+ */
+//! kernel conv_sm90_short bindings=r,r,w,r,r params=88 constants=2 chain=1 threads=128 shared=32768 blocks=4 FLOAT=1 IS_WINDOW=0 SLICES=1 IS_SHORT=1
+//! kernel conv_sm90_gather_2 bindings=r,r,w,r,r params=88 constants=2 chain=1 threads=256 shared=131072 FLOAT=1 IS_WINDOW=0 SLICES=2
+//! kernel conv_sm90_window_2 bindings=r,r,w,r,r params=88 constants=2 chain=1 threads=256 shared=196608 FLOAT=1 IS_WINDOW=1 SLICES=2
+//! kernel conv_sm90_short_half bindings=r16,r16,w16,r16,r16 params=88 constants=2 chain=1 threads=128 shared=18432 blocks=5 FLOAT=0 IS_WINDOW=0 SLICES=1 IS_SHORT=1
+//! kernel conv_sm90_gather_4_half bindings=r16,r16,w16,r16,r16 params=88 constants=2 chain=1 threads=512 shared=131072 blocks=1 FLOAT=0 IS_WINDOW=0 SLICES=4
+//! kernel conv_sm90_window_4_half bindings=r16,r16,w16,r16,r16 params=88 constants=2 chain=1 threads=512 shared=196608 blocks=1 FLOAT=0 IS_WINDOW=1 SLICES=4
+
+#define SM90_OWN_UNITS /* as below */
+#define FLOAT_RESULT   FLOAT
+#include "abi/conv_matrix_params.h"
+#include "gpu/sm90/sm90.h"
+
+/* Eight results of a thread: channels of one pixel. */
+typedef struct sm90_units sm90_units;
+
+#include "gpu/sm90/sm90_chain.h"
+
+struct sm90_units {
+  sm90_element operands[2][SM90_UNIT];
+};
+
+#ifndef IS_SHORT
+#  define IS_SHORT 0
+#endif
+#define EACH(i, count) SM90_UNROLL for (uint32_t i = 0; i < (count); ++i)
+
+enum {
+  TILE = 64,
+  STEP = 64, /* terms */
+  OCTETS = STEP / 8,
+  TEAM = 128, /* threads of a slice */
+  TAPS = 9,   /* of a window */
+  ROW_COUNT = IS_WINDOW ? 128 : TILE,
+  BUFFERS = IS_SHORT ? 1 : 2, /* of weights, and of windows */
+  PARTS = 1 + FLOAT,
+  WEIGHT_PLANE = OCTETS * TILE * 16,
+  WEIGHT_BYTES = PARTS * WEIGHT_PLANE,
+  WINDOW_PLANE = OCTETS * ROW_COUNT * 16,
+  WINDOW_BYTES = PARTS * WINDOW_PLANE,
+  SLICE_BYTES = OM_SHARED_BYTES / SLICES,
+  SUM_COUNT = 32,
+  SUM_PITCH = 72, /* floats of a row of sums in shared memory */
+};
+enum { CHAIN_HARD_SWISH = 5 }; /* elementwise.def */
+#define WEIGHT_SCALE (1.0f / 16384.0f)
+#define LOW_SCALE    2048.0f
+
+typedef struct arguments {
+  const sm90_element *input;
+  const char *weights; /* of float32: the channels' factors first */
+  sm90_element *output;
+  const sm90_element *operands[2];
+  om_conv_matrix_params p; /* pieces are steps here, slices' rounds too */
+  om_chain_params chain;
+  uint32_t kernel_h, kernel_w;
+  uint32_t items[SM90_CHAIN_ITEMS];
+} arguments;
+
+/* ---- Elements ---- */
+
+#if FLOAT
+typedef float raw;
+#  define LOAD     "ld.global.nc.f32 "
+#  define CLEAR    "mov.f32 "
+#  define NOTHING  ", 0f00000000;\n\t"
+#  define REGISTER "=f"
+#else
+typedef uint16_t raw;
+#  define LOAD     "ld.global.nc.b16 "
+#  define CLEAR    "mov.b16 "
+#  define NOTHING  ", 0;\n\t"
+#  define REGISTER "=h"
+#endif
+
+/* Eight elements, `stride` bytes apart, or zeros. */
+SM90_INLINE void load_octet(const sm90_element *at, uint64_t stride, bool is_there, raw out[8]) {
+#define NEXT(i) "add.s64 a, a, %10;\n\t@p " LOAD "%" #i ", [a];\n\t"
+  __asm__ volatile(
+      "{\n\t.reg .pred p;\n\t.reg .b64 a;\n\tsetp.ne.u32 p, %9, 0;\n\tmov.b64 a, %8;\n\t" CLEAR
+      "%0" NOTHING CLEAR "%1" NOTHING CLEAR "%2" NOTHING CLEAR "%3" NOTHING CLEAR "%4" NOTHING CLEAR
+      "%5" NOTHING CLEAR "%6" NOTHING CLEAR "%7" NOTHING "@p " LOAD "%0, [a];\n\t" NEXT(1) NEXT(2)
+          NEXT(3) NEXT(4) NEXT(5) NEXT(6) NEXT(7) "}"
+      : REGISTER(out[0]),
+        REGISTER(out[1]),
+        REGISTER(out[2]),
+        REGISTER(out[3]),
+        REGISTER(out[4]),
+        REGISTER(out[5]),
+        REGISTER(out[6]),
+        REGISTER(out[7])
+      : "l"(at), "r"((uint32_t)is_there), "l"(stride));
+#undef NEXT
+}
+
+#include "gpu/sm90/conv_sm90_split.h"
+
+/* ---- One step ---- */
+
+/* An operand of rows of 16 bytes, the next octet of terms `octet_bytes` further. */
+SM90_INLINE uint64_t plain_operand(uint32_t at, uint32_t octet_bytes) {
+  return (uint64_t)((at & 0x3ffffu) >> 4) | (uint64_t)(octet_bytes >> 4) << 16 |
+         (uint64_t)(128 >> 4) << 32;
+}
+
+SM90_INLINE void multiply(float sums[PARTS][SUM_COUNT], uint32_t weights, uint32_t window) {
+  const uint64_t a = plain_operand(weights, TILE * 16);
+  const uint64_t b = plain_operand(window, ROW_COUNT * 16);
+  EACH(k, PARTS) __asm__ volatile("" : SM90_SUMS32(sums[k])::"memory");
+  wgmma_fence();
+  EACH(k, STEP / 16) {
+    const uint64_t own_a = a + k * 2 * TILE;
+    const uint64_t own_b = b + k * 2 * ROW_COUNT;
+    wgmma_64(sums[0], own_a, own_b);
+#if FLOAT
+    wgmma_64(sums[1], own_a, own_b + WINDOW_PLANE / 16);
+    wgmma_64(sums[1], own_a + WEIGHT_PLANE / 16, own_b);
+#endif
+  }
+  wgmma_commit();
+}
+
+/* Until all is multiplied; nothing reads the sums before. */
+SM90_INLINE void wait_for_sums(float sums[PARTS][SUM_COUNT]) {
+  wgmma_wait(0);
+  EACH(k, PARTS) __asm__ volatile("" : SM90_SUMS32(sums[k])::"memory");
+}
+
+/* What a slice works on. */
+typedef struct slice {
+  const char *weights; /* of the tile's channels */
+  uint32_t index, thread;
+  uint32_t first;      /* column of the tile */
+  uint32_t begin, end; /* steps */
+  uint32_t weight_area, window_area;
+} slice;
+
+/* The slice's own barrier. Numbers are constants: one in a register takes all of a core's. */
+SM90_INLINE void slice_barrier(const slice *s) {
+  if (SLICES == 1) {
+    barrier_all();
+  } else if (s->index == 0) {
+    barrier_some(1, TEAM);
+  } else if (SLICES == 2 || s->index == 1) {
+    barrier_some(2, TEAM);
+  } else if (s->index == 2) {
+    barrier_some(3, TEAM);
+  } else {
+    barrier_some(4, TEAM);
+  }
+}
+
+/* Starts to bring the weights of a step, if there is one. */
+SM90_INLINE void fetch_weights(const slice *s, uint32_t step, uint32_t buffer) {
+  const uint32_t own = s->thread * 16;
+  if (step < s->end) {
+    EACH(i, WEIGHT_BYTES / 16 / TEAM) {
+      copy16(s->weight_area + buffer * WEIGHT_BYTES + own + i * 16 * TEAM,
+             s->weights + (uint64_t)step * WEIGHT_BYTES + own + i * 16 * TEAM,
+             16);
+    }
+  }
+  copies_commit();
+}
+
+/* Multiplies a step whose windows are kept, and has the next one's weights brought. */
+SM90_INLINE void do_step(const slice *s,
+                         uint32_t step,
+                         uint32_t window,
+                         float sums[PARTS][SUM_COUNT]) {
+  const uint32_t buffer = (step - s->begin) % BUFFERS;
+  copies_wait(0);
+  shared_fence();
+  slice_barrier(s);
+  multiply(sums, s->weight_area + buffer * WEIGHT_BYTES, window);
+  if (!IS_SHORT) fetch_weights(s, step + 1, buffer ^ 1);
+}
+
+#if IS_WINDOW
+#  include "gpu/sm90/conv_sm90_window.h"
+#else
+#  include "gpu/sm90/conv_sm90_gather.h"
+#endif
+#include "gpu/sm90/conv_sm90_results.h"
+
+SM90_KERNEL void OM_KERNEL(arguments a) {
+  const uint32_t group = group_index();
+  if (group >= a.p.group_count) return;
+  const uint32_t channel_tile = group % a.p.channel_tiles;
+  const uint32_t index = SLICES == 1 ? 0 : warp_index() / 4;
+  slice s = {.index = index,
+             .thread = thread_index() % TEAM,
+             .first = group / a.p.channel_tiles * TILE,
+             .begin = index * a.p.round_count,
+             .weight_area = shared_address(index * SLICE_BYTES)};
+  s.end = s.begin + a.p.round_count < a.p.piece_count ? s.begin + a.p.round_count : a.p.piece_count;
+  s.window_area = s.weight_area + BUFFERS * WEIGHT_BYTES;
+  s.weights = a.weights + (FLOAT ? a.p.weight_rows * sizeof(float) : 0) +
+              (uint64_t)channel_tile * a.p.piece_count * WEIGHT_BYTES;
+  splitting how = {.scale = 1.0f};
+  float sums[PARTS][SUM_COUNT];
+#if FLOAT
+  do {
+#endif
+    EACH(k, PARTS) EACH(i, SUM_COUNT) sums[k][i] = 0.0f;
+    if (s.begin < s.end) sum_up(&a, &s, &how, sums);
+#if FLOAT
+  } while (!is_good(&how));
+#endif
+  results r;
+  sm90_units first;
+  const bool has_results = find_results(&a, channel_tile * TILE, s.first, &r);
+  if (has_results) load_operands(&r, 0, &first);
+  barrier_all();
+  store_sums(s.weight_area, s.thread, sums);
+  barrier_all();
+  if (has_results) make_results(&a, &r, &first, FLOAT ? WEIGHT_SCALE / how.scale : 1.0f);
+}
