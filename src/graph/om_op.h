@@ -97,6 +97,8 @@ typedef struct om_op {
   const char *bodies[OM_OP_MAX_BODIES];
   uint32_t shaped_inputs; /* bit i: run looks at input i's type and shape, never at its data,
                              which may be NULL: Shape, Size, CastLike */
+  uint32_t copied_inputs; /* bit i: run copies bytes of input i, wherever its data lies: it need not
+                             be aligned for its type */
 
   /* Reads the attributes into params (zeroed); NULL: the operator has none. OM_E_INVALID_MODEL
    * names the attribute and the value. */

@@ -274,6 +274,7 @@ const om_op om_ops_gather[] = {
      OM_RULE_COUNTS(2, 2, 1, 1),
      .dtypes = OM_DT_BYTES,
      .params_bytes = sizeof(om_gather_params),
+     .copied_inputs = 1u << 0,
      .resolve = axis_resolve,
      .infer = gather_infer,
      .run = gather_run},

@@ -108,7 +108,9 @@ om_status om_plan_place(om_ctx *ctx, om_plan *plan) {
   for (size_t s = 0; s < plan->step_count; ++s) {
     if (plan->steps[s].is_accepted) continue;
     const om_step *step = &plan->steps[s];
-    OM_TRY(om_plan_align_constants(ctx, plan, step->call.node, step->ready.packed_inputs));
+    const om_node *node = step->call.node;
+    const uint32_t as_they_lie = step->ready.packed_inputs | node->op->copied_inputs;
+    OM_TRY(om_plan_align_constants(ctx, plan, node, as_they_lie));
   }
 
   OM_GO_NEW(l.blocks, most);

@@ -1,7 +1,6 @@
 /* Long copies in pieces, on the context's threads.
  *
- * Always the same number of pieces: an OpenMP team that changes its size from one loop to the
- * next ends threads and starts others, on every run.
+ * The number of pieces is fixed: more than a machine has ways to its memory gain nothing.
  */
 #include "gpu/hal/om_hal_copy.h"
 
