@@ -30,6 +30,15 @@ om_status om_fast_conv_of(om_ctx *ctx,
   return OM_OK;
 }
 
+/* A long window over one channel is the transform of a signal: what follows takes the logarithm of
+ * sums that cancel, and shows how each was rounded. The exact kernel adds with less error, and a
+ * tile has no gain where a tap has one term. */
+static bool is_transform(const om_fast_conv *conv) {
+  enum { MANY_TAPS = 64 };
+  return conv->in_channels == 1 && conv->groups == 1 &&
+         conv->kernel[0] * conv->kernel[1] * conv->kernel[2] >= MANY_TAPS;
+}
+
 om_status om_conv_ready(om_ctx *ctx,
                         const om_op_call *call,
                         uint32_t kept_inputs,
@@ -42,6 +51,7 @@ om_status om_conv_ready(om_ctx *ctx,
   if (x->dtype != OM_DTYPE_F32 || !w->data) return OM_OK;
   if (om_tensor_elems(x) == 0 || om_tensor_elems(call->outputs[0]) == 0) return OM_OK;
   OM_TRY(om_fast_conv_of(ctx, call->params, x, w, &conv));
+  if (is_transform(&conv)) return OM_OK;
   conv.w = om_fast_weights_of(call, 1, kept_inputs);
   conv.epilogue.has_bias = om_rule_input(call, 2) != NULL;
   OM_TRY(om_fast_conv_create(ctx, fast, &conv, &kernel));
