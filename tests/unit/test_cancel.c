@@ -95,6 +95,12 @@ static void a_run_begun_is_cancelled(void **state) {
   om_text_rig_close(&rig);
 }
 
+/* A piece of work takes several times as long where a sanitizer watches each access. */
+#ifdef NDEBUG
+enum { LIMIT_NS = 50000000 };
+#else
+enum { LIMIT_NS = 500000000 };
+#endif
 enum { WIDE = 3072, TRIES = 6 };
 
 /* One product of 58 thousand million operations, cancelled in the middle. Nanoseconds from the wish
@@ -132,12 +138,12 @@ static void one_kernel_is_cancelled(void **state) {
     uint64_t least = UINT64_MAX;
     options.mode = mode;
     om_text_rig_open(&rig, product, 17, &options);
-    for (int i = 0; i < TRIES && least > 50000000u; ++i) {
+    for (int i = 0; i < TRIES && least > LIMIT_NS; ++i) {
       const uint64_t took = cancel_a_product(&rig, values);
       if (took < least) least = took;
     }
     printf("# a product ended %.3f ms after it was asked\n", (double)least * 1e-6);
-    assert_true(least <= 50000000u);
+    assert_true(least <= LIMIT_NS);
     om_text_rig_close(&rig);
   }
   om_delete(&ctx, values);
