@@ -1,7 +1,9 @@
-/* Which kernel on matrix hardware makes an attention: one of attention_matrix.comp.
+/* Which kernel on matrix hardware makes an attention: one of attention_matrix.comp, or on Hopper
+ * one of sm90/attention_sm90.c, which is faster wherever both were measured.
  *
  * A kernel's time is estimated: workgroups run in waves, as many as the cores hold, and each takes
- * the time until its first step and that of its steps. Only the proportions matter.
+ * the time until its first step and that of its steps. Units are 10 ns on an NVIDIA H200
+ * (2026-11-30) for Hopper's kernels; of the others only the proportions matter.
  */
 #include "gpu/om_gpu_attention.h"
 
@@ -19,6 +21,21 @@ static const om_attention_matrix_kernel cooperative_kernels[] = {
     {OM_SHADER_ATTENTION_MATRIX_64X32_64_HALF, OM_DTYPE_F16, 64, 64, 32, true, 1, 0, 60},
     {OM_SHADER_ATTENTION_MATRIX_32X32_128, OM_DTYPE_F32, 128, 32, 32, true, 1, 0, 60},
     {OM_SHADER_ATTENTION_MATRIX_32X32_128_HALF, OM_DTYPE_F16, 128, 32, 32, true, 1, 0, 60},
+};
+
+static const om_attention_matrix_kernel sm90_kernels[] = {
+    {OM_SHADER_ATTENTION_SM90_64X64_32, OM_DTYPE_F32, 32, 64, 64, true, 1, 320, 130},
+    {OM_SHADER_ATTENTION_SM90_128X64_32, OM_DTYPE_F32, 32, 128, 64, true, 1, 420, 135},
+    {OM_SHADER_ATTENTION_SM90_64X64_64, OM_DTYPE_F32, 64, 64, 64, true, 1, 320, 205},
+    {OM_SHADER_ATTENTION_SM90_128X64_64, OM_DTYPE_F32, 64, 128, 64, true, 1, 430, 260},
+    {OM_SHADER_ATTENTION_SM90_192X64_64, OM_DTYPE_F32, 64, 192, 64, false, 1, 500, 320},
+    {OM_SHADER_ATTENTION_SM90_128X32_128, OM_DTYPE_F32, 128, 128, 32, true, 1, 500, 300},
+    {OM_SHADER_ATTENTION_SM90_64X64_32_HALF, OM_DTYPE_F16, 32, 64, 64, true, 2, 290, 90},
+    {OM_SHADER_ATTENTION_SM90_64X128_32_HALF, OM_DTYPE_F16, 32, 64, 128, true, 1, 300, 130},
+    {OM_SHADER_ATTENTION_SM90_64X64_64_HALF, OM_DTYPE_F16, 64, 64, 64, true, 2, 290, 90},
+    {OM_SHADER_ATTENTION_SM90_64X128_64_HALF, OM_DTYPE_F16, 64, 64, 128, true, 1, 310, 135},
+    {OM_SHADER_ATTENTION_SM90_192X128_64_HALF, OM_DTYPE_F16, 64, 192, 128, false, 1, 400, 200},
+    {OM_SHADER_ATTENTION_SM90_128X64_128_HALF, OM_DTYPE_F16, 128, 128, 64, true, 1, 400, 130},
 };
 
 /* Rows begin at multiples of `elems`, their columns side by side. */
@@ -62,6 +79,7 @@ static bool takes(const om_gpu_binder *b,
   if (kernel->dtype != om_gpu_input(b, OM_ATTENTION_Q)->dtype) return false;
   if (a->depth > kernel->head || a->width > kernel->head) return false;
   if (a->has_mask && !kernel->takes_mask) return false;
+  if (shader->code_kind == OM_HAL_PTX) return true; /* within a Hopper's limits */
   return shader->shared_bytes <= limits->max_shared_bytes &&
          shader->workgroup_size[0] <= limits->max_invocations;
 }
@@ -95,6 +113,7 @@ const om_attention_matrix_kernel *om_gpu_attention_matrix(const om_gpu_binder *b
   const bool has_subgroups =
       features->subgroups && om_gpu_binder_limits(b)->subgroup_size == SUBGROUP;
   if (a->rows < FEW_ROWS || !suits_matrices(b, a)) return NULL;
+  if (features->sm90) return fastest(b, a, sm90_kernels, OM_COUNT_OF(sm90_kernels));
   if (!features->cooperative_matrix || !has_subgroups) return NULL;
   return fastest(b, a, cooperative_kernels, OM_COUNT_OF(cooperative_kernels));
 }

@@ -1,4 +1,4 @@
-/* Which kernels an attention takes on a device with matrix hardware, and that what they record is
+/* Which kernels an attention takes on devices with matrix hardware, and that what they record is
  * right. What they compute is compared by tests/ops/test_attention.c. */
 #include "unit/gpu_rig.h"
 
@@ -12,7 +12,8 @@ typedef struct shape {
 } shape;
 
 /* Q, K and V as projections leave them: the heads behind the positions. */
-static void expect_kernel_of(om_dtype dtype, om_mode mode, const shape *s, const char *name) {
+static void expect_kernel_on(
+    const char *device, om_dtype dtype, om_mode mode, const shape *s, const char *name) {
   static const int64_t in_front[] = {0, 2, 1, 3}, turned[] = {0, 2, 3, 1};
   const om_attr attrs[] = {
       {.name = "q_perm", .kind = OM_ATTR_INTS, .count = 4, .ints = in_front},
@@ -22,7 +23,7 @@ static void expect_kernel_of(om_dtype dtype, om_mode mode, const shape *s, const
   };
   om_gpu_options options = OM_GPU_OPTIONS_INIT;
   options.backend = "null";
-  options.device = "matrix hardware";
+  options.device = device;
   rig_open_with(rig, &options, mode);
   rig->attrs = attrs;
   rig->attr_count = OM_COUNT_OF(attrs);
@@ -38,6 +39,10 @@ static void expect_kernel_of(om_dtype dtype, om_mode mode, const shape *s, const
   assert_string_equal(om_shader_get(l[0].dispatch->shader)->name, name);
   rig_run(rig, (const void *const[]){values, values, values}, (void *const[]){results});
   rig_close(rig);
+}
+
+static void expect_kernel_of(om_dtype dtype, om_mode mode, const shape *s, const char *name) {
+  expect_kernel_on("matrix hardware", dtype, mode, s, name);
 }
 
 static void expect_kernel(om_mode mode, const shape *s, const char *name) {
@@ -64,6 +69,34 @@ static void test_kernels_of_float16(void **state) {
   expect_kernel_of(half, fast, &(shape){1, 64, 64, 12, 44}, "attention_rows16_64_half");
 }
 
+static void expect_hopper(om_dtype dtype, const shape *s, const char *name) {
+  expect_kernel_on("Hopper", dtype, OM_MODE_FAST, s, name);
+}
+
+static void test_kernels_of_hopper(void **state) {
+  (void)state;
+  if (!om_has_sm90_kernels) skip();
+  expect_hopper(OM_DTYPE_F32, &(shape){1, 128, 128, 12, 32}, "attention_sm90_64x64_32");
+  expect_hopper(OM_DTYPE_F32, &(shape){8, 128, 128, 12, 32}, "attention_sm90_128x64_32");
+  expect_hopper(OM_DTYPE_F32, &(shape){1, 128, 128, 12, 64}, "attention_sm90_64x64_64");
+  expect_hopper(OM_DTYPE_F32, &(shape){8, 128, 128, 12, 64}, "attention_sm90_128x64_64");
+  expect_hopper(OM_DTYPE_F32, &(shape){1, 1500, 1500, 12, 64}, "attention_sm90_192x64_64");
+  expect_hopper(OM_DTYPE_F32, &(shape){1, 512, 512, 8, 128}, "attention_sm90_128x32_128");
+  expect_hopper(OM_DTYPE_F16, &(shape){1, 128, 128, 12, 32}, "attention_sm90_64x128_32_half");
+  expect_hopper(OM_DTYPE_F16, &(shape){8, 128, 128, 12, 32}, "attention_sm90_64x64_32_half");
+  expect_hopper(OM_DTYPE_F16, &(shape){1, 128, 128, 12, 64}, "attention_sm90_64x128_64_half");
+  expect_hopper(OM_DTYPE_F16, &(shape){8, 128, 128, 12, 64}, "attention_sm90_64x64_64_half");
+  expect_hopper(OM_DTYPE_F16, &(shape){4, 1500, 1500, 12, 64}, "attention_sm90_192x128_64_half");
+  expect_hopper(OM_DTYPE_F16, &(shape){1, 512, 512, 8, 128}, "attention_sm90_128x64_128_half");
+  expect_hopper(OM_DTYPE_F16, &(shape){1, 64, 64, 12, 44}, "attention_rows16_64_half");
+  expect_hopper(OM_DTYPE_F32, &(shape){1, 1, 128, 12, 64}, "attention_rows16_64");
+  expect_kernel_on("Hopper",
+                   OM_DTYPE_F32,
+                   OM_MODE_EXACT,
+                   &(shape){1, 128, 128, 12, 32},
+                   "attention_scores_exact");
+}
+
 static void test_others_stay_portable(void **state) {
   (void)state;
   expect_kernel(OM_MODE_EXACT, &(shape){1, 128, 128, 12, 32}, "attention_scores_exact");
@@ -76,6 +109,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_kernels_by_shape),
       cmocka_unit_test(test_kernels_of_float16),
+      cmocka_unit_test(test_kernels_of_hopper),
       cmocka_unit_test(test_others_stay_portable),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
