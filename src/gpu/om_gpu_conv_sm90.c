@@ -18,9 +18,10 @@ enum {
   WINDOW_ROWS = 128,
   PART = STEP_OCTETS * TILE * OCTET, /* halves of a step's weights, of highs or lows */
   LOW_SCALE = 1 << 11,
+  ROW_TAPS = 7, /* of a kernel's row, the most in an octet */
 };
 
-typedef enum conv_mode { GATHER, SHORT, WINDOW } conv_mode;
+typedef enum conv_mode { GATHER, SHORT, WINDOW, ROWS } conv_mode;
 
 /* A kernel and its cost, in the terms of om_gpu_conv_cut_cost. A round is a step of each slice.
  * Fitted to the convolutions of a ResNet-50 and a MobileNetV3-large, each in every kernel that
@@ -28,20 +29,30 @@ typedef enum conv_mode { GATHER, SHORT, WINDOW } conv_mode;
 typedef struct conv_kernel {
   om_shader shader;
   conv_mode mode;
-  uint32_t slices; /* warpgroups, each with a part of the terms */
+  uint32_t groups, slices; /* warpgroups beside each other, and of a part of the terms */
   om_gpu_conv_costs costs;
 } conv_kernel;
 
 static const conv_kernel kernels_float[] = {
-    {OM_SHADER_CONV_SM90_SHORT, SHORT, 1, {4, 1970, 820, 5380}},
-    {OM_SHADER_CONV_SM90_GATHER_2, GATHER, 2, {1, 1310, 1010, 4330}},
-    {OM_SHADER_CONV_SM90_WINDOW_2, WINDOW, 2, {1, 20, 680, 4510}},
+    {OM_SHADER_CONV_SM90_SHORT, SHORT, 1, 1, {4, 1970, 820, 5380}},
+    {OM_SHADER_CONV_SM90_GATHER_1, GATHER, 1, 1, {4, 1100, 660, 5840}},
+    {OM_SHADER_CONV_SM90_GATHER_2, GATHER, 1, 2, {1, 1310, 1010, 4330}},
+    {OM_SHADER_CONV_SM90_GATHER_128_2, GATHER, 2, 2, {1, 1320, 1790, 5940}},
+    {OM_SHADER_CONV_SM90_GATHER_256_1, GATHER, 4, 1, {1, 240, 1380, 8930}},
+    {OM_SHADER_CONV_SM90_WINDOW_2, WINDOW, 1, 2, {1, 20, 680, 4510}},
+    {OM_SHADER_CONV_SM90_ROWS, ROWS, 1, 1, {4, 3000, 900, 500}},
 };
 
 static const conv_kernel kernels_half[] = {
-    {OM_SHADER_CONV_SM90_SHORT_HALF, SHORT, 1, {5, 1470, 530, 4460}},
-    {OM_SHADER_CONV_SM90_GATHER_4_HALF, GATHER, 4, {1, 1020, 1360, 3470}},
-    {OM_SHADER_CONV_SM90_WINDOW_4_HALF, WINDOW, 4, {1, 720, 530, 2100}},
+    {OM_SHADER_CONV_SM90_SHORT_HALF, SHORT, 1, 1, {5, 1470, 530, 4460}},
+    {OM_SHADER_CONV_SM90_GATHER_1_HALF, GATHER, 1, 1, {4, 420, 390, 5120}},
+    {OM_SHADER_CONV_SM90_GATHER_2_HALF, GATHER, 1, 2, {2, 120, 690, 4190}},
+    {OM_SHADER_CONV_SM90_GATHER_4_HALF, GATHER, 1, 4, {1, 1020, 1360, 3470}},
+    {OM_SHADER_CONV_SM90_GATHER_128_1_HALF, GATHER, 2, 1, {2, 90, 500, 6240}},
+    {OM_SHADER_CONV_SM90_GATHER_128_2_HALF, GATHER, 2, 2, {1, 80, 940, 5250}},
+    {OM_SHADER_CONV_SM90_WINDOW_1_HALF, WINDOW, 1, 1, {4, 300, 200, 5800}},
+    {OM_SHADER_CONV_SM90_WINDOW_4_HALF, WINDOW, 1, 4, {1, 720, 530, 2100}},
+    {OM_SHADER_CONV_SM90_ROWS_HALF, ROWS, 1, 1, {4, 2400, 600, 500}},
 };
 
 static bool is_half(const om_gpu_conv *c) {
@@ -53,6 +64,17 @@ static uint32_t pieces_of(uint64_t count, uint64_t size) {
 }
 
 /* ---- The kernel ---- */
+
+static bool has_rows(const om_gpu_conv *c) {
+  return c->in_channels < OCTET && c->taps > 1;
+}
+
+/* Its taps come in pairs that lie at even places: conv_sm90.c has the reason. */
+static bool can_pair(const om_window *w) {
+  return w->kernel[2] <= ROW_TAPS && w->kernel[2] % 2 == 1 && w->stride[2] % 2 == 0 &&
+         w->pad_begin[2] % 2 == 1 && w->in[2] % 2 == 0 && w->dilation[1] == 1 &&
+         w->dilation[2] == 1;
+}
 
 static bool can_window(const om_gpu_conv *c) {
   const om_window *w = c->w;
@@ -66,18 +88,21 @@ static bool can_window(const om_gpu_conv *c) {
 }
 
 static uint32_t step_count(const om_gpu_conv *c) {
+  if (has_rows(c)) return pieces_of(c->in_channels * (uint64_t)c->w->kernel[1], STEP_OCTETS);
   return pieces_of(c->in_channels, STEP) * c->taps;
 }
 
 static bool can_take(const om_gpu_conv *c, const conv_kernel *k) {
   switch (k->mode) {
+    case ROWS:
+      return has_rows(c);
     case SHORT:
-      return step_count(c) == 1;
+      return !has_rows(c) && step_count(c) == 1;
     case WINDOW:
-      return can_window(c);
+      return !has_rows(c) && can_window(c);
     case GATHER:
     default:
-      return step_count(c) > 1;
+      return !has_rows(c) && step_count(c) > 1;
   }
 }
 
@@ -98,7 +123,7 @@ typedef struct conv_choice {
 static void try_kernel(const om_gpu_conv *c, const conv_kernel *k, conv_choice *best) {
   const uint32_t unit = k->mode == WINDOW ? WINDOW_TAPS : 1;
   conv_choice own = {.kernel = k,
-                     .channel_tiles = pieces_of(c->out_channels, TILE),
+                     .channel_tiles = pieces_of(c->out_channels, (uint64_t)TILE * k->groups),
                      .slice_steps = pieces_of(step_count(c) / unit, k->slices) * unit};
   own.tile_count = own.channel_tiles * pieces_of(column_count(c, k), TILE);
   own.cost_ns = om_gpu_conv_cut_cost(&k->costs, own.tile_count, own.slice_steps);
@@ -115,8 +140,10 @@ static conv_choice choose(const om_gpu_conv *c) {
 
 /* ---- Weights ---- */
 
+/* As many as the widest tile reads. */
 static uint32_t weight_rows(const om_gpu_conv *c) {
-  return (uint32_t)om_size_align(c->out_channels, TILE);
+  const uint32_t tiles = pieces_of(c->out_channels, TILE);
+  return TILE * (tiles > 2 ? (uint32_t)om_size_align(tiles, 4) : tiles);
 }
 
 /* The channels' factors, then the steps of each tile. */
@@ -137,11 +164,23 @@ typedef struct filling {
 /* Where a channel's term stands, in halves: of its highs. */
 static size_t place_of(const om_gpu_conv *c, size_t channel, size_t term) {
   const size_t parts = is_half(c) ? 1 : 2;
-  const size_t input = term / c->taps;
-  const size_t step = input / STEP * c->taps + term % c->taps;
-  const size_t octet = input % STEP / OCTET;
+  size_t step;
+  size_t octet;
+  size_t at;
+  if (has_rows(c)) {
+    const size_t row = term / (size_t)c->w->kernel[2];
+    const size_t tap = term % (size_t)c->w->kernel[2];
+    step = row / STEP_OCTETS;
+    octet = row % STEP_OCTETS;
+    at = tap == 0 ? ROW_TAPS - 1 : tap - 1; /* the pairs first */
+  } else {
+    const size_t input = term / c->taps;
+    step = input / STEP * c->taps + term % c->taps;
+    octet = input % STEP / OCTET;
+    at = input % OCTET;
+  }
   return ((channel / TILE * step_count(c) + step) * parts * STEP_OCTETS + octet) * TILE * OCTET +
-         channel % TILE * OCTET + input % OCTET;
+         channel % TILE * OCTET + at;
 }
 
 static void fill_half_channels(void *arg, size_t begin, size_t end) {
@@ -188,7 +227,7 @@ bool om_gpu_takes_conv_sm90(const om_gpu_binder *b, const om_gpu_conv *c) {
       c->shape.is_transposed || c->shape.group != 1 || !om_gpu_input(b, 1)->data) {
     return false;
   }
-  if (c->in_channels % OCTET != 0) return false;
+  if (has_rows(c) ? !can_pair(c->w) : c->in_channels % OCTET != 0) return false;
   return c->out_elems <= INT32_MAX / 16 &&
          weight_bytes(c) <= om_gpu_binder_limits(b)->max_binding_bytes &&
          choose(c).cost_ns + doubt_ns < om_gpu_conv_cost_elsewhere(b, c);
@@ -222,9 +261,10 @@ static om_conv_matrix_params make_params(const om_gpu_conv *c, const conv_choice
 const char *om_gpu_bind_conv_sm90(om_gpu_binder *b, const om_gpu_conv *c) {
   const conv_choice choice = choose(c);
   const om_conv_matrix_params params = make_params(c, &choice);
+  const char *recipe = has_rows(c) ? "conv steps, rows" : "conv steps";
   const om_gpu_operand operands[2] = {
       om_gpu_read(b, 0),
-      om_gpu_made_constant(b, 1, "conv steps", weight_bytes(c), fill_weights, c),
+      om_gpu_made_constant(b, 1, recipe, weight_bytes(c), fill_weights, c),
   };
   om_gpu_dispatch *d = om_gpu_add_conv_result(b, choice.kernel->shader, c, operands, 2);
   if (!d) return om_gpu_no_memory;

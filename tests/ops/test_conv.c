@@ -304,7 +304,7 @@ static const om_op_case conv_cases[] = {
      .inputs = {"f32 1x72x3x3 = 1 2 inf 3 0.5 7 8 9", "f32 37x72x3x3 const range 0.5 1"},
      .attrs = "pads=1,1,1,1"},
     /* In fast mode these are for the kernels for Hopper, where there are any, by the way that
-     * windows come: one step of terms, taps in turn, nine taps at once. */
+     * windows come: one step of terms, taps in turn, nine taps at once, rows of the kernel. */
     {.name = "sm90_short", .inputs = {"f32 3x40x9x9", "f32 24x40x1x1 const", "f32 24 const"}},
     {.name = "sm90_short_quads",
      .inputs = {"f32 9x64x28x28", "f32 200x64x1x1 const", "f32 200 const"},
@@ -321,6 +321,9 @@ static const om_op_case conv_cases[] = {
      .inputs = {"f32 6x136x7x9", "f32 200x136x3x3 const", "f32 200 const"},
      .attrs = "pads=1,1,1,1",
      .scaled_error = 2e-6},
+    {.name = "sm90_rows",
+     .inputs = {"f32 2x3x31x64", "f32 40x3x7x7 const", "f32 40 const"},
+     .attrs = "pads=3,3,3,3 strides=2,2"},
     {.name = "sm90_small_values",
      .inputs = {"f32 2x72x14x14 range -1e-7 1e-7", "f32 100x72x3x3 const range -1e-9 1e-9"},
      .attrs = "pads=1,1,1,1",
@@ -385,6 +388,9 @@ static const om_op_case conv_cases[] = {
     {.name = "half_sm90_window",
      .inputs = {"f16 6x136x7x9", "f16 200x136x3x3 const", "f16 200 const"},
      .attrs = "pads=1,1,1,1"},
+    {.name = "half_sm90_rows",
+     .inputs = {"f16 2x3x31x64", "f16 40x3x7x7 const", "f16 40 const"},
+     .attrs = "pads=3,3,3,3 strides=2,2"},
     {.name = "half_large_and_small",
      .inputs = {"f16 1x4x5x5 range -60000 60000", "f16 3x4x1x1 const range -0.001 0.001"}},
     {.name = "bfloat16",

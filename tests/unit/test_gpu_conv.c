@@ -49,9 +49,12 @@ static void test_kernels_by_shape(void **state) {
   (void)state;
   if (!om_has_sm90_kernels) skip();
   expect(OM_DTYPE_F32, fast, &(shape){8, 64, 56, 256, 1, 1}, "conv_sm90_short");
+  expect(OM_DTYPE_F32, fast, &(shape){8, 256, 56, 64, 1, 1}, "conv_sm90_gather_1");
   expect(OM_DTYPE_F32, fast, &(shape){8, 2048, 7, 512, 1, 1}, "conv_sm90_gather_2");
-  expect(OM_DTYPE_F32, fast, &(shape){8, 256, 28, 256, 3, 2}, "conv_sm90_gather_2");
+  expect(OM_DTYPE_F32, fast, &(shape){8, 512, 7, 2048, 1, 1}, "conv_sm90_gather_128_2");
+  expect(OM_DTYPE_F32, fast, &(shape){8, 256, 14, 1024, 1, 1}, "conv_sm90_gather_256_1");
   expect(OM_DTYPE_F32, fast, &(shape){8, 512, 7, 512, 3, 1}, "conv_sm90_window_2");
+  expect(OM_DTYPE_F32, fast, &(shape){8, 3, 224, 64, 7, 2}, "conv_sm90_rows");
 }
 
 static void test_kernels_of_float16(void **state) {
@@ -60,16 +63,21 @@ static void test_kernels_of_float16(void **state) {
   (void)state;
   if (!om_has_sm90_kernels) skip();
   expect(half, fast, &(shape){8, 64, 56, 256, 1, 1}, "conv_sm90_short_half");
+  expect(half, fast, &(shape){8, 128, 28, 512, 1, 1}, "conv_sm90_gather_1_half");
+  expect(half, fast, &(shape){8, 80, 14, 480, 1, 1}, "conv_sm90_gather_2_half");
   expect(half, fast, &(shape){8, 2048, 7, 512, 1, 1}, "conv_sm90_gather_4_half");
-  expect(half, fast, &(shape){8, 512, 14, 512, 3, 2}, "conv_sm90_gather_4_half");
+  expect(half, fast, &(shape){8, 256, 56, 512, 1, 2}, "conv_sm90_gather_128_1_half");
+  expect(half, fast, &(shape){8, 1024, 14, 2048, 1, 2}, "conv_sm90_gather_128_2_half");
+  expect(half, fast, &(shape){8, 128, 28, 128, 3, 1}, "conv_sm90_window_1_half");
   expect(half, fast, &(shape){8, 256, 14, 256, 3, 1}, "conv_sm90_window_4_half");
+  expect(half, fast, &(shape){8, 3, 224, 64, 7, 2}, "conv_sm90_rows_half");
 }
 
 static void test_others_stay(void **state) {
   (void)state;
   expect(OM_DTYPE_F32, OM_MODE_EXACT, &(shape){8, 256, 14, 256, 3, 1}, "conv_gemm");
   expect(OM_DTYPE_F32, OM_MODE_FAST, &(shape){8, 100, 14, 256, 3, 1}, "conv_matrix"); /* octets */
-  expect(OM_DTYPE_F32, OM_MODE_FAST, &(shape){8, 3, 224, 64, 7, 2}, "conv_matrix");
+  expect(OM_DTYPE_F32, OM_MODE_FAST, &(shape){8, 3, 112, 64, 3, 1}, "conv_");         /* pairs */
 }
 
 int main(void) {

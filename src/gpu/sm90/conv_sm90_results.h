@@ -86,14 +86,14 @@ SM90_INLINE bool find_results(const arguments *a,
                               uint32_t first_column,
                               results *r) {
   const uint32_t index = thread_index();
-  r->is_quad = !IS_WINDOW && a->p.pixels % 4 == 0;
+  r->is_quad = MODE != WINDOW && a->p.pixels % 4 == 0;
   r->first_channel = first_channel;
   r->channel_count = a->p.out_channels;
   r->pixels = a->p.pixels;
   r->row = r->is_quad ? index / (TILE / 4) : index / TILE;
   const uint32_t own = r->is_quad ? index % (TILE / 4) * 4 : index % TILE;
   const uint32_t column = first_column + own;
-#if IS_WINDOW
+#if MODE == WINDOW
   uint32_t image;
   uint32_t pixel;
   if (!find_pixel(a, column, &image, &pixel)) return false;
@@ -232,11 +232,11 @@ SM90_INLINE void make_results(const arguments *a,
                               const sm90_units *first,
                               float factor) {
   sm90_units next = *first;
-  SM90_LOOP for (uint32_t row = 0; row < TILE; row += UNIT_ROWS) {
+  SM90_LOOP for (uint32_t row = 0; row < ROWS_OF_TILE; row += UNIT_ROWS) {
     const sm90_units own = next;
     float values[SM90_UNIT];
     if (r->first_channel + r->row + row >= r->channel_count) return;
-    if (row + UNIT_ROWS < TILE) load_operands(r, row + UNIT_ROWS, &next);
+    if (row + UNIT_ROWS < ROWS_OF_TILE) load_operands(r, row + UNIT_ROWS, &next);
     load_sums(a, r, row, factor, values);
     finish(a, r, &own, values);
     store_results(a, r, row, values);
