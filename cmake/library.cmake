@@ -88,6 +88,12 @@ foreach(kind ${kinds})
     $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
 endforeach()
 target_link_libraries(onemodel_static PUBLIC ${om_link_libraries})
+if(OM_VULKAN AND NOT APPLE)
+  # volk's entry points have the names of the Vulkan loader's functions; a program linked with both
+  # would call through ours. Only om_vk_loader.c uses them, so they can stay in it.
+  add_custom_command(TARGET onemodel_static POST_BUILD COMMAND ${CMAKE_OBJCOPY}
+    --wildcard --localize-symbol=vk* --localize-symbol=volk* $<TARGET_FILE:onemodel_static> VERBATIM)
+endif()
 if(TARGET onemodel_shared)
   target_link_libraries(onemodel_shared PRIVATE ${om_link_libraries})
 endif()
