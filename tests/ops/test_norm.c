@@ -94,6 +94,23 @@ static const om_op_case rms_cases[] = {
     {.name = "f64", .opset = 23, .inputs = {"f64 3x4", "f64 4"}, .declined = "float64"},
 };
 
+/* With the addition before it, and what follows. */
+static const om_op_case fused_cases[] = {
+    {.name = "residual",
+     .inputs = {"f32 9x300", "f32 9x300", "f32 300 const", "f32 300 const"},
+     .graph = "s = Add(x0, x1); y0 = LayerNormalization(s, x2, x3)"},
+    {.name = "residual_of_long_rows",
+     .inputs = {"f32 9x1492", "f32 9x1492", "f32 1492 const", "f32 1492 const"},
+     .graph = "s = Add(x0, x1); y0 = LayerNormalization(s, x2, x3)"},
+    {.name = "half_residual_of_octets",
+     .inputs = {"f16 700x1480", "f16 700x1480", "f16 1480 const", "f16 1480 const"},
+     .graph = "s = Add(x0, x1); y0 = LayerNormalization(s, x2, x3)"},
+    {.name = "half_residual_and_chain",
+     .inputs = {"f16 2200x376", "f16 2200x376", "f16 376 const", "f16 376 const", "f16 2200x376"},
+     .graph = "s = Add(x0, x1); n = LayerNormalization(s, x2, x3); m = Mul(n, x3); "
+              "a = Add(m, x4); y0 = Gelu(a)"},
+};
+
 /* ---- Channels ---- */
 
 static void channels(const om_node *node,
@@ -277,6 +294,7 @@ static const om_op_case mean_variance_cases[] = {
 static const om_op_suite suites[] = {
     OM_OP_SUITE("LayerNormalization", last_cases, last_axes),
     OM_OP_SUITE("LayerNormalization", layer_cases, last_axes),
+    OM_OP_SUITE("LayerNormalization", fused_cases, NULL),
     OM_OP_SUITE("RMSNormalization", rms_cases, last_axes),
     OM_OP_SUITE("InstanceNormalization", instance_cases, channels),
     OM_OP_SUITE("GroupNormalization", group_cases, channels),

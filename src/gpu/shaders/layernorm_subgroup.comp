@@ -40,11 +40,42 @@ layout(set = 0, binding = 4, std430) writeonly buffer Output { ELEMENT4 output_d
 
 #include "common/residual.glsl"
 
-// Scale and bias of the first quads are fetched with the values, or they would come late.
+// Quads under way at once. They are fetched under no condition: behind one, a driver converts a
+// float16 where it was asked for, and waits for each. Scale and bias of the first quads are fetched
+// with the values, or they would come late.
 #define FETCHED 8
 vec4 values[QUADS];
+vec4 residuals[FETCHED];
 vec4 scales[FETCHED];
 vec4 biases[FETCHED];
+
+#define EACH_FETCHED(k) \
+  [[unroll]] for (uint k = 0u; k < uint(FETCHED); ++k) if (first + k < uint(QUADS))
+
+// The quad that is this invocation's k-th; past the row's end its last.
+uint place_of(uint k) {
+  return min(gl_SubgroupInvocationID + k * gl_SubgroupSize, P.row_elems / 4u - 1u);
+}
+
+void fetch_places(uint first) {
+  uint has_bias = HAS_BIAS;
+  EACH_FETCHED(k) scales[k] = LOAD4(scale_data[place_of(first + k)]);
+  if (has_bias != 0u) EACH_FETCHED(k) biases[k] = LOAD4(bias_data[place_of(first + k)]);
+}
+
+void read_row(uint begin) {
+  uint has_residual = HAS_RESIDUAL;
+  [[unroll]] for (uint first = 0u; first < uint(QUADS); first += uint(FETCHED)) {
+    EACH_FETCHED(k) values[first + k] = LOAD4(input_data[begin + place_of(first + k)]);
+    if (has_residual != 0u) {
+      EACH_FETCHED(k) residuals[k] = LOAD4(residual_data[begin + place_of(first + k)]);
+    }
+    if (first == 0u) fetch_places(0u);
+    if (has_residual != 0u) {
+      EACH_FETCHED(k) values[first + k] = residual_add(values[first + k], residuals[k]);
+    }
+  }
+}
 
 #define ROW_QUADS(k, q)                                                                 \
   [[unroll]] for (uint k = 0u, q = gl_SubgroupInvocationID; k < uint(QUADS);            \
@@ -98,18 +129,10 @@ vec4 squares(vec4 value) {
 void main() {
   uint centered = IS_CENTERED;
   uint has_bias = HAS_BIAS;
-  uint has_residual = HAS_RESIDUAL;
   uint row = om_group_index() * gl_NumSubgroups + gl_SubgroupID;
   if (row >= P.row_count) return;
   uint begin = row * (P.row_elems / 4u);
-  ROW_QUADS(k, q) {
-    values[k] = LOAD4(input_data[begin + q]);
-    if (has_residual != 0u) values[k] = residual_add(values[k], LOAD4(residual_data[begin + q]));
-  }
-  ROW_QUADS(k, q) {
-    if (k < uint(FETCHED)) scales[k] = LOAD4(scale_data[q]);
-    if (k < uint(FETCHED) && has_bias != 0u) biases[k] = LOAD4(bias_data[q]);
-  }
+  read_row(begin);
   if (centered != 0u) {
     float sum;
     SUM_ROW(k, q, sum, values[k])
@@ -124,15 +147,19 @@ void main() {
   OM_PRECISE float variance = om_div(sum, P.count);
   variance = variance + P.epsilon;
   float factor = om_div(1.0, om_sqrt(variance));
-  ROW_QUADS(k, q) {
-    OM_PRECISE vec4 value = values[k] * vec4(factor);
-    value = value * (k < uint(FETCHED) ? scales[k % uint(FETCHED)] : LOAD4(scale_data[q]));
-    if (has_bias != 0u) {
-      value = value + (k < uint(FETCHED) ? biases[k % uint(FETCHED)] : LOAD4(bias_data[q]));
+  [[unroll]] for (uint first = 0u; first < uint(QUADS); first += uint(FETCHED)) {
+    if (first != 0u) fetch_places(first);
+    EACH_FETCHED(k) {
+      OM_PRECISE vec4 value = values[first + k] * vec4(factor);
+      value = value * scales[k];
+      if (has_bias != 0u) value = value + biases[k];
+      uint q = gl_SubgroupInvocationID + (first + k) * gl_SubgroupSize;
+      uint element = (begin + q) * 4u;
+      if (q < P.row_elems / 4u) {
+        value = vec4(chain_apply(value.x, element), chain_apply(value.y, element + 1u),
+                     chain_apply(value.z, element + 2u), chain_apply(value.w, element + 3u));
+        output_data[begin + q] = STORE4(value);
+      }
     }
-    uint element = (begin + q) * 4u;
-    value = vec4(chain_apply(value.x, element), chain_apply(value.y, element + 1u),
-                 chain_apply(value.z, element + 2u), chain_apply(value.w, element + 3u));
-    output_data[begin + q] = STORE4(value);
   }
 }
