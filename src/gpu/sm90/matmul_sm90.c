@@ -68,7 +68,8 @@ enum {
   B_BYTES = TILE_N / BLOCK_COLS * PARTS * BLOCK_BYTES,
   STAGE_BYTES = A_BYTES + B_BYTES,
   SUM_COUNT = TILE_N / 2,
-  BARRIER_BYTES = 1024, /* full and empty ones, a flag, then alignment */
+  BARRIER_BYTES = 1024, /* full and empty ones, a flag; then words of the producers */
+  TOUCHED_AT = BARRIER_BYTES - PRODUCERS * 4,
   /* Results on their way, float32: of a warp, 16 rows of some columns; BY_TERMS all of a team's. */
   STRIP_COLS = SHARE == BY_TERMS || TILE_N % 64 != 0 ? 32 : 64,
   STRIP_BYTES = 16 * STRIP_COLS * 4,
@@ -78,6 +79,7 @@ enum {
 _Static_assert(OM_THREADS == CONSUMERS + PRODUCERS, "the head's threads");
 _Static_assert(OM_SHARED_BYTES == BARRIER_BYTES + STAGES * STAGE_BYTES + RESULT_BYTES,
                "the head's shared memory");
+_Static_assert(2 * STAGES * 8 + 4 <= TOUCHED_AT, "barriers and flag");
 
 typedef struct matmul_args {
 #if CHUNKS
@@ -162,6 +164,33 @@ SM90_INLINE uint32_t piece_at(uint32_t row, uint32_t piece) {
   return (piece ^ (FLOAT ? (row & 1) << 2 : row & 7)) * 16;
 }
 
+/* Brings a word of each 128 bytes of a tile's columns, and so all of them into the core's cache: to
+ * a place that nobody reads. */
+SM90_INLINE void touch(const char *columns, uint32_t elem_bytes, const tile *t, uint32_t cols) {
+  const uint32_t lane = thread_index() - CONSUMERS;
+  const uint32_t end = least(t->col + TILE_N, cols) * elem_bytes;
+  const uint32_t at = t->col * elem_bytes + lane * 128;
+  if (at >= end + 128) return; /* the columns need not begin at a multiple of 128 bytes */
+  copy4(shared_address(TOUCHED_AT + lane * 4), columns + (least(at, end - elem_bytes) & ~3u));
+}
+
+/* What the results need of a tile's columns is there when they are: it comes from memory while the
+ * sums are made. The columns' factors, and the vector of a chain that begins with one. */
+SM90_INLINE void touch_columns(const matmul_args *args, const tile *t) {
+  const uint32_t cols = args->p.cols;
+#if FLOAT
+  touch((const char *)args->b, sizeof(float), t, cols);
+#endif
+#if !CHUNKS
+  const bool is_vector = (args->items[0] >> 8 & 15) == CHAIN_VECTOR;
+  if (is_vector && args->chain.chain_inner == 1 && args->chain.chain_channels == cols) {
+    const uint64_t from = (args->items[0] >> 12 & 1) == 0 ? args->operands[0] : args->operands[1];
+    touch((const char *)from, sizeof(sm90_element), t, cols);
+  }
+#endif
+  (void)t, (void)cols;
+}
+
 /* Brings all of a tile. Rows past the end repeat the last; nobody stores their results. */
 SM90_INLINE void bring(const matmul_args *args, const tile *t, place *at) {
   enum { PIECES = ROW_BYTES / 16, ROWS_AT_ONCE = PRODUCERS / PIECES };
@@ -175,6 +204,7 @@ SM90_INLINE void bring(const matmul_args *args, const tile *t, place *at) {
   const char *b = (const char *)args->b + (FLOAT ? octets * BLOCK_COLS * sizeof(float) : 0) +
                   (uint64_t)first * (PARTS * BLOCK_BYTES);
   uint32_t rows[FETCHES];
+  touch_columns(args, t);
   SM90_UNROLL for (uint32_t i = 0; i < FETCHES; ++i) {
     const uint32_t row = t->row + lane / PIECES + i * ROWS_AT_ONCE;
     rows[i] = least(row, args->p.rows - 1) * args->p.a_row_units;

@@ -56,6 +56,16 @@ SM90_INLINE uint32_t shared_address(uint32_t offset_bytes) {
   return (uint32_t)(uintptr_t)(__attribute__((address_space(3))) void *)sm90_shared + offset_bytes;
 }
 
+/* 16 bytes of global memory, aligned. A plain load of them is split by clang where the words go
+ * ways of their own. */
+SM90_INLINE word4 global_load4(const void *from) {
+  uint32_t w[4];
+  __asm__ volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
+                   : "l"(from));
+  return (word4){w[0], w[1], w[2], w[3]};
+}
+
 /* ---- Barriers ---- */
 
 SM90_INLINE void barrier_all(void) {
@@ -118,6 +128,12 @@ SM90_INLINE void copy16(uint32_t target, const void *source, uint32_t bytes) {
   __asm__ volatile(
       "cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(target), "l"(source), "r"(bytes)
       : "memory");
+}
+
+/* 4 bytes, by way of the core's first cache, which then has what lies around them. */
+SM90_INLINE void copy4(uint32_t target, const void *source) {
+  __asm__ volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(target), "l"(source)
+                   : "memory");
 }
 
 /* This thread arrives at the mbarrier when its copies so far have; its count has one for it. */
