@@ -428,20 +428,36 @@ SM90_INLINE float with_mask(float score, float mask, bool selects) {
   return score + mask * LOG2_E;
 }
 
+/* What a row's mask has for a thread's keys. Fetched before the products are waited for. */
+SM90_INLINE void fetch_masks(const attention_args *a,
+                             const char *row,
+                             uint32_t begin,
+                             float masks[KEYS / 4]) {
+  const uint32_t first_key = begin + thread_index() % 4 * 2;
+  SM90_UNROLL for (uint32_t i = 0; i < KEYS / 4; ++i) {
+    const uint32_t key = first_key + i / 2 * 8 + i % 2;
+    const uint32_t last = a->p.keys - 1;
+    masks[i] = load_mask(row, (key < last ? key : last) * a->p.mask_key_stride);
+  }
+}
+
+/* `masks`: of the first row. */
 SM90_INLINE void add_masks(const attention_args *a,
                            float scores[SCORES],
                            const row_pair *rows,
-                           uint32_t first_key) {
+                           uint32_t begin,
+                           const float masks[KEYS / 4]) {
   const bool selects = (a->flags & OM_ATTENTION_SELECTS) != 0;
-  const bool is_shared = a->p.mask_row_stride == 0;
   SM90_UNROLL for (uint32_t i = 0; i < KEYS / 4; ++i) {
     const uint32_t at = 4 * (i / 2) + i % 2;
-    uint32_t key = first_key + i / 2 * 8 + i % 2;
-    if (key >= a->p.keys) key = a->p.keys - 1;
-    const float first = load_mask(rows->mask[0], key * a->p.mask_key_stride);
-    const float second = is_shared ? first : load_mask(rows->mask[1], key * a->p.mask_key_stride);
-    scores[at] = with_mask(scores[at], first, selects);
-    scores[at + 2] = with_mask(scores[at + 2], second, selects);
+    scores[at] = with_mask(scores[at], masks[i], selects);
+  }
+  float others[KEYS / 4];
+  SM90_UNROLL for (uint32_t i = 0; i < KEYS / 4; ++i) others[i] = masks[i];
+  if (a->p.mask_row_stride != 0) fetch_masks(a, rows->mask[1], begin, others);
+  SM90_UNROLL for (uint32_t i = 0; i < KEYS / 4; ++i) {
+    const uint32_t at = 4 * (i / 2) + i % 2 + 2;
+    scores[at] = with_mask(scores[at], others[i], selects);
   }
 }
 
@@ -450,10 +466,13 @@ SM90_INLINE void finish_scores(const attention_args *a,
                                float scores[SCORES],
                                float factor,
                                const row_pair *rows,
-                               uint32_t begin) {
+                               uint32_t begin,
+                               const float masks[KEYS / 4]) {
   const uint32_t first_key = begin + thread_index() % 4 * 2;
   SM90_UNROLL for (uint32_t i = 0; i < SCORES; ++i) scores[i] *= factor;
-  if (MASKS && (a->flags & OM_ATTENTION_HAS_MASK) != 0) add_masks(a, scores, rows, first_key);
+  if (MASKS && (a->flags & OM_ATTENTION_HAS_MASK) != 0) {
+    add_masks(a, scores, rows, begin, masks);
+  }
   if (begin + KEYS > a->p.keys) {
     SM90_UNROLL for (uint32_t i = 0; i < SCORES; ++i) {
       if (first_key + i / 4 * 8 + i % 2 >= a->p.keys) scores[i] = as_float(0xff800000u);
@@ -525,14 +544,15 @@ SM90_INLINE void store_rows(const attention_args *a,
     float sum = rows->sum[r] + of_lane_xor(rows->sum[r], 1);
     sum += of_lane_xor(sum, 2);
     /* A row with a key to see has a sum above 0. */
+    const float quotient = 1.0f / sum;
     const bool is_zero = (a->flags & OM_ATTENTION_ZEROES_NAN) != 0 && !(sum > 0.0f);
     const uint32_t row = row_begin + r * 8;
     char *to = y + (uint64_t)row * a->p.y_row_stride * ELEM_BYTES;
     if (row >= a->p.rows) continue;
     SM90_UNROLL for (uint32_t j = 0; j < HEAD / 8; ++j) {
       const uint32_t col = j * 8 + thread_index() % 4 * 2;
-      const float first = is_zero ? 0.0f : sums[4 * j + 2 * r] / sum;
-      const float second = is_zero ? 0.0f : sums[4 * j + 2 * r + 1] / sum;
+      const float first = is_zero ? 0.0f : sums[4 * j + 2 * r] * quotient;
+      const float second = is_zero ? 0.0f : sums[4 * j + 2 * r + 1] * quotient;
       if (col >= a->p.width) continue;
 #if HALF
       *(uint32_t *)(to + col * 2) = pack_halves(first, second);
@@ -566,10 +586,12 @@ SM90_INLINE void make_rows(
   for (uint32_t key = 0; key < a->p.keys; key += KEYS) {
     float scores[SCORES];
     uint32_t powers[PARTS][KEYS / 4];
+    float masks[KEYS / 4];
+    if (MASKS && (a->flags & OM_ATTENTION_HAS_MASK) != 0) fetch_masks(a, rows.mask[0], key, masks);
     const float k_factor = await_tile(&place);
     multiply_scores(scores, q_at, slot_at(&place));
     free_tile(&place);
-    finish_scores(a, scores, factor * k_factor, &rows, key);
+    finish_scores(a, scores, factor * k_factor, &rows, key, masks);
     raise_largest(scores, &rows, sums);
     make_powers(scores, &rows, powers);
     const float v_factor = await_tile(&place);
