@@ -483,10 +483,11 @@ OM_API om_session_statistics om_session_get_statistics(const om_session *session
 typedef struct om_operator_info { /* static */
   const char *domain;
   const char *type;
-  int32_t first_opset; /* what is said holds for opsets first..last */
-  int32_t last_opset;  /* 0: up to the newest */
-  uint32_t dtypes;     /* of its first input: bit n is om_dtype n; 0: it has none */
-  bool is_composed;    /* others take its place when a session is made, and run where they can */
+  int32_t first_opset;  /* what is said holds for opsets first..last */
+  int32_t last_opset;   /* 0: up to the newest */
+  uint32_t dtypes;      /* of its first input: bit n is om_dtype n; 0: it has none */
+  bool is_composed;     /* others take its place when a session is made, and run where they can */
+  bool may_be_composed; /* the same where they can say it, some for a device alone: Einsum, Sum */
 } om_operator_info;
 
 /* The operators this build knows on the CPU, sorted by domain, type and opset: NULL past the last.

@@ -81,6 +81,7 @@ typedef struct om_op {
       om_dtype_set dtypes; /* of input 0 (for the operators without inputs: 0); float64 is among
                               them wherever float32 is, ONNX or not: om_graph_to_float64 */
       bool is_composed;    /* it stands for others (rewrite/om_compose.h): infer and run are NULL */
+      bool may_be_composed; /* a rewrite of its own lets others take its place where it can */
     };
     om_operator_info info; /* the same, as the public header lends them */
   };

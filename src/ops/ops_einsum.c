@@ -295,6 +295,7 @@ const om_op om_ops_einsum[] = {
      .first_opset = 12,
      OM_RULE_COUNTS(1, UINT8_MAX, 1, 1),
      .dtypes = OM_DT_NUMBER,
+     .may_be_composed = true,
      .params_bytes = sizeof(om_einsum_equation),
      .resolve = resolve,
      .infer = infer,

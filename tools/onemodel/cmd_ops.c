@@ -75,7 +75,8 @@ static void print_dtypes(uint32_t dtypes, const char *quote, const char *between
 
 static const char *gpu_words(const family *f) {
   if (f->gpu) return f->gpu->dtypes;
-  return f->oldest->is_composed ? "what it is composed of" : "";
+  if (f->oldest->is_composed) return "what it is composed of";
+  return f->oldest->may_be_composed ? "what it is composed of, where it is" : "";
 }
 
 static void print_markdown(const family *f) {
@@ -132,7 +133,7 @@ static size_t count_domain(const tables *t, size_t first, size_t *out_on_gpu) {
   if (!get_family(t, first, &begin)) return 0;
   for (; get_family(t, first, &f); first += f.count) {
     if (strcmp(f.oldest->domain, begin.oldest->domain) != 0) break;
-    *out_on_gpu += f.gpu || f.oldest->is_composed;
+    *out_on_gpu += f.gpu || f.oldest->is_composed || f.oldest->may_be_composed;
     ++count;
   }
   return count;

@@ -1,0 +1,139 @@
+/* Rewrites that spell an operator out: Sum, Mean, Max and Min of several tensors, and Einsum. The
+ * results have the bits of the operator itself. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "harness/om_model_text.h"
+
+enum { MOST_ELEMS = 256 };
+
+typedef struct result {
+  float y[MOST_ELEMS];
+  size_t count, composed;
+} result;
+
+/* Runs with x, [3, 4], and w, [4, 4]. */
+static void run(const char *nodes, om_mode mode, result *out) {
+  float x[12], w[16];
+  char text[512];
+  om_text_rig rig;
+  om_session_options options = OM_SESSION_OPTIONS_INIT;
+  const om_diagnostics *d = NULL;
+  options.mode = mode;
+  snprintf(text, sizeof text, "(x: f32[3, 4], w: f32[4, 4]) -> y { %s }", nodes);
+  om_text_rig_open(&rig, text, 17, &options);
+  for (size_t i = 0; i < 16; ++i) w[i] = (float)(i * 37 % 23) * 0.0781f - 0.83f;
+  for (size_t i = 0; i < 12; ++i) x[i] = (float)(i * 41 % 19) * -0.127f + 1.1f;
+  x[5] = 0.0f;
+  om_named_tensor inputs[2] = {{"x", om_tensor_of(OM_DTYPE_F32, 2, (int64_t[]){3, 4}, x)},
+                               {"w", om_tensor_of(OM_DTYPE_F32, 2, (int64_t[]){4, 4}, w)}};
+  om_named_tensor output = {"y", {0}};
+  const om_status st = om_text_rig_run(&rig, inputs, 2, &output, 1);
+  if (st != OM_OK) fail_msg("%s: %s", nodes, rig.error.message);
+  out->count = om_tensor_elems(&output.tensor);
+  assert_true(out->count > 0 && out->count <= MOST_ELEMS);
+  memcpy(out->y, output.tensor.data, out->count * sizeof *out->y);
+  assert_int_equal(om_session_diagnose(rig.session, inputs, 2, &d, &rig.error), OM_OK);
+  out->composed = 0;
+  for (size_t i = 0; i < d->node_count; ++i) {
+    out->composed += d->nodes[i].reason && strstr(d->nodes[i].reason, "composed of") != NULL;
+  }
+  om_text_rig_close(&rig);
+}
+
+/* `a` has `in_a` composed nodes, `b` has `in_b`. */
+static void check_same(const char *a, size_t in_a, const char *b, size_t in_b, om_mode mode) {
+  static result results[2]; /* large for a frame */
+  run(a, mode, &results[0]);
+  run(b, mode, &results[1]);
+  if (results[0].composed != in_a || results[1].composed != in_b) {
+    fail_msg("%s: %zu and %zu nodes are composed", a, results[0].composed, results[1].composed);
+  }
+  assert_int_equal(results[0].count, results[1].count);
+  const size_t bytes = results[0].count * sizeof(float);
+  if (memcmp(results[0].y, results[1].y, bytes) != 0) fail_msg("%s: other bits", a);
+}
+
+/* Two tensors become an operator of two on every executor. Three stay together on the CPU. */
+static void several_tensors_have_the_bits_of_a_chain(void **state) {
+  static const struct {
+    const char *whole, *chain;
+    size_t composed;
+  } cases[] = {
+      {"y = Sum(x, x);", "y = Add(x, x);", 1},
+      {"t = Exp(x); y = Sum(x, t, x);", "t = Exp(x); u = Add(x, t); y = Add(u, x);", 0},
+      {"t = Exp(x); y = Max(x, t, x);", "t = Exp(x); u = Max(x, t); y = Max(u, x);", 0},
+      {"t = Exp(x); y = Min(x, t, x);", "t = Exp(x); u = Min(x, t); y = Min(u, x);", 0},
+      {"a = Exp(x); b = Exp(a); y = Mean(x, a, b, x);",
+       "a = Exp(x); b = Exp(a); s = Add(x, a); t = Add(s, b); u = Add(t, x); v = Sub(x, x); "
+       "w2 = Cos(v); w4 = Add(w2, w2); w8 = Add(w4, w4); y = Div(u, w8);",
+       0},
+      {"a = Exp(x); y = Mean(x, a);",
+       "a = Exp(x); u = Add(x, a); v = Sub(x, x); w1 = Cos(v); w2 = Add(w1, w1); y = Div(u, w2);",
+       1},
+  };
+  (void)state;
+  for (size_t i = 0; i < OM_COUNT_OF(cases); ++i) {
+    for (int mode = 0; mode < 2; ++mode) {
+      const om_mode as = mode == 0 ? OM_MODE_EXACT : OM_MODE_FAST;
+      check_same(cases[i].whole, cases[i].composed, cases[i].chain, 0, as);
+    }
+  }
+}
+
+/* Behind a Flatten, which changes nothing here, the types are not known, so that the Einsum stays.
+ */
+static void einsum_has_the_bits_of_its_products(void **state) {
+  static const char *const equations[] = {
+      "ij,jk->ik",
+      "ij,jk->k",
+      "ij,kl->ljik",
+      "ij,ij->ij",
+      "ij,kj->i",
+      "ij,jj->ij",
+      "ij,jj->",
+      "ij,kk->ji",
+      "ij,kl->i",
+      "ij,kl->",
+      "ij,jk->i",
+  };
+  char whole[256], products[256];
+  (void)state;
+  for (size_t i = 0; i < OM_COUNT_OF(equations); ++i) {
+    const char *e = equations[i];
+    const char *other = strcmp(e, "ij,ij->ij") == 0 ? "x" : "w";
+    snprintf(whole,
+             sizeof whole,
+             "a = Flatten(x); b = Flatten(%s); y = Einsum(a, b) equation=\"%s\";",
+             other,
+             e);
+    snprintf(products, sizeof products, "y = Einsum(x, %s) equation=\"%s\";", other, e);
+    check_same(whole, 0, products, 1, OM_MODE_EXACT);
+  }
+  check_same("a = Flatten(x); y = Einsum(a) equation=\"ij->j\";",
+             0,
+             "y = Einsum(x) equation=\"ij->j\";",
+             1,
+             OM_MODE_EXACT);
+  check_same("a = Flatten(w); y = Einsum(a) equation=\"ii->\";",
+             0,
+             "y = Einsum(w) equation=\"ii->\";",
+             1,
+             OM_MODE_EXACT);
+  check_same("a = Flatten(x); b = Flatten(w); y = Einsum(a, b, b) equation=\"ij,jk,kl->li\";",
+             0,
+             "y = Einsum(x, w, w) equation=\"ij,jk,kl->li\";",
+             1,
+             OM_MODE_EXACT);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(several_tensors_have_the_bits_of_a_chain),
+                                     cmocka_unit_test(einsum_has_the_bits_of_its_products)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
