@@ -34,12 +34,36 @@ static uint32_t primitives_of(const char *expression) {
   return primitives;
 }
 
-/* Reads Clip's bound where it is an input; the default stays where it is absent. */
-static const char *read_bound(const om_gpu_binder *b, uint32_t input, float *inout_bound) {
+/* Reads Clip's bound where it is a known input; the default stays where it is absent. */
+static void read_bound(const om_gpu_binder *b, uint32_t input, float *inout_bound) {
   const om_tensor *tensor = om_gpu_input(b, input);
-  if (!tensor) return NULL;
-  if (!tensor->data) return "its bounds are known at run time only";
-  *inout_bound = om_gpu_real_at(tensor->dtype, tensor->data, 0);
+  if (tensor && tensor->data) *inout_bound = om_gpu_real_at(tensor->dtype, tensor->data, 0);
+}
+
+static bool is_made(const om_gpu_binder *b, uint32_t input) {
+  const om_tensor *tensor = om_gpu_input(b, input);
+  return tensor && !tensor->data;
+}
+
+/* Clip whose bounds a run makes: the larger of x and the lower one, then the smaller. */
+static const char *bind_made_bounds(om_gpu_binder *b, const float bounds[2]) {
+  static const uint8_t ops[] = {OM_CHAIN_Max, OM_CHAIN_Min};
+  om_gpu_operand operands[2] = {{.kind = OM_GPU_NOTHING}};
+  for (uint32_t i = 0; i < 2; ++i) {
+    if (is_made(b, i + 1)) operands[i] = om_gpu_read(b, i + 1);
+  }
+  om_gpu_dispatch *d = om_gpu_add_elementwise(b, 0);
+  if (!d) return om_gpu_no_memory;
+  d->chain.inner = (uint32_t)om_tensor_elems(om_gpu_output(b, 0)); /* of a single channel */
+  for (uint32_t i = 0; i < 2; ++i) {
+    const bool has_operand = operands[i].kind != OM_GPU_NOTHING;
+    const om_chain_item item = {.op = ops[i],
+                                .source = has_operand ? OM_CHAIN_VECTOR : OM_CHAIN_SCALAR};
+    const om_gpu_operand *operand = has_operand ? &operands[i] : NULL;
+    if (!om_gpu_chain_add(&d->chain, item, operand, &bounds[i], has_operand ? 0 : 1)) {
+      return om_gpu_no_memory;
+    }
+  }
   return NULL;
 }
 
@@ -51,18 +75,20 @@ static const char *bind(om_gpu_binder *b, bool is_binary, const char *expression
   const char *reason = NULL;
   if (params->aligns_by_axis) return "it broadcasts by attributes, as before opset 7";
   if ((OM_DT(om_gpu_input(b, 0)->dtype) & OM_DT_REAL) == 0) {
-    return om_gpu_bind_integer(b, params->number);
+    return params->number == OM_CHAIN_Clip ? om_gpu_bind_integer_clip(b)
+                                           : om_gpu_bind_integer(b, params->number);
   }
   if (om_gpu_binder_mode(b) == OM_MODE_EXACT) {
     uint32_t failed = b->plan->session->failed_primitives;
     reason = om_gpu_primitive_reason(primitives_of(expression) & failed);
   }
   if (is_binary && node->input_count != 2) return "it does not have two inputs";
-  if (!reason && params->bounds_are_inputs) {
-    reason = read_bound(b, 1, &scalars[0]);
-    if (!reason) reason = read_bound(b, 2, &scalars[1]);
-  }
   if (reason) return reason;
+  if (params->bounds_are_inputs) {
+    read_bound(b, 1, &scalars[0]);
+    read_bound(b, 2, &scalars[1]);
+    if (is_made(b, 1) || is_made(b, 2)) return bind_made_bounds(b, scalars);
+  }
   uint32_t other = is_binary ? 1 : UINT32_MAX;
   return om_gpu_bind_elementwise(b, params->number, 0, other, scalars, params->scalar_count);
 }

@@ -1,5 +1,5 @@
-/* Reductions of float32 and float16. Axes that do not stand together are brought together first, by
- * a copy in which the rows stand one after the other. */
+/* Reductions of float32, float16, int32 and int64. Axes that do not stand together are brought
+ * together first, by a copy in which the rows stand one after the other. */
 #include "abi/reduce_params.h"
 #include "gpu/om_gpu_copy.h"
 #include "gpu/om_gpu_rows.h"
@@ -40,65 +40,101 @@ __attribute__((noinline)) static const char *gather_rows(om_gpu_binder *b,
   return om_gpu_bind_copy(b, &copy, dtype, source, *inout_from);
 }
 
-static const char *bind(om_gpu_binder *b) {
-  static const om_gpu_row_forms forms = OM_GPU_ROW_FORMS(REDUCE);
-  const om_reduce_params *params = om_gpu_binder_node(b)->params;
-  const om_tensor *in = om_gpu_input(b, 0);
-  om_gpu_rows fields;
+/* The rows of the input, and where they lie; *out_is_view: nothing is reduced. */
+static const char *find_rows(om_gpu_binder *b,
+                             om_gpu_rows *out_fields,
+                             om_gpu_operand *out_from,
+                             bool *out_is_view) {
   om_rows rows;
   uint32_t mask = 0;
   const char *reason = find_axes(b, &mask);
   if (reason) return reason;
-  if (mask & OM_REDUCE_NOTHING) {
-    om_gpu_make_view(b);
-    return NULL;
-  }
-  om_gpu_operand from = om_gpu_read(b, 0);
-  om_rows_init(&rows, in, mask);
-  if (om_gpu_rows_from(b, &rows, &fields)) {
-    reason = gather_rows(b, &rows, &from);
-    if (!reason) reason = om_gpu_rows_from(b, &rows, &fields);
-    if (reason) return reason;
-  }
+  *out_is_view = (mask & OM_REDUCE_NOTHING) != 0;
+  if (*out_is_view) return NULL;
+  *out_from = om_gpu_read(b, 0);
+  om_rows_init(&rows, om_gpu_input(b, 0), mask);
+  if (!om_gpu_rows_from(b, &rows, out_fields)) return NULL;
+  reason = gather_rows(b, &rows, out_from);
+  return reason ? reason : om_gpu_rows_from(b, &rows, out_fields);
+}
 
-  om_gpu_operand to = om_gpu_write(b, 0);
-  om_gpu_dispatch *d = om_gpu_add_dispatch(b, om_gpu_rows_form(b, &forms, &fields, in->dtype));
+static const char *add_dispatch(om_gpu_binder *b,
+                                om_shader shader,
+                                const om_gpu_rows *fields,
+                                om_gpu_operand from,
+                                om_gpu_dispatch **out_dispatch) {
+  const om_reduce_params *params = om_gpu_binder_node(b)->params;
+  const om_gpu_operand to = om_gpu_write(b, 0);
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, shader);
   if (!d) return om_gpu_no_memory;
-  om_reduce_kernel_params block = {.count = (float)rows.row_elems};
-  memcpy(&block, &fields, sizeof fields);
+  om_reduce_kernel_params block = {.count = (float)fields->row_elems};
+  memcpy(&block, fields, sizeof *fields);
   memcpy(d->params, &block, sizeof block);
   d->params_bytes = sizeof block;
   d->constants[0] = (uint32_t)params->kind;
-  d->constants[1] = fields.elem_stride != 1;
+  d->constants[1] = fields->elem_stride != 1;
   d->constant_count = 2;
   d->operands[0] = from;
   d->operands[1] = to;
   d->operand_count = 2;
-  d->has_chain = true;
-  d->chain_value = to.index;
-  d->chain.inner = d->chain.channels = 1;
-  om_gpu_rows_spread(b, &fields, d);
+  om_gpu_rows_spread(b, fields, d);
+  *out_dispatch = d;
   return NULL;
 }
 
-#define OM_GPU_REDUCTION(name, rests_on)               \
+static const char *bind_whole(om_gpu_binder *b, om_gpu_rows *fields, om_gpu_operand from) {
+  om_gpu_dispatch *d = NULL;
+  const char *reason = om_gpu_check_words(b, om_gpu_tensor_words(om_gpu_input(b, 0)));
+  if (reason) return reason;
+  om_gpu_rows_share(fields);
+  reason = add_dispatch(b, OM_SHADER_REDUCE_WHOLE, fields, from, &d);
+  if (reason) return reason;
+  d->constants[2] = om_gpu_words(om_gpu_input(b, 0)->dtype);
+  d->constant_count = 3;
+  return NULL;
+}
+
+static const char *bind(om_gpu_binder *b) {
+  static const om_gpu_row_forms forms = OM_GPU_ROW_FORMS(REDUCE);
+  const om_dtype dtype = om_gpu_input(b, 0)->dtype;
+  om_gpu_rows fields;
+  om_gpu_operand from;
+  om_gpu_dispatch *d = NULL;
+  bool is_view = false;
+  const char *reason = find_rows(b, &fields, &from, &is_view);
+  if (reason) return reason;
+  if (is_view) {
+    om_gpu_make_view(b);
+    return NULL;
+  }
+  if ((OM_DT(dtype) & OM_DT_REAL) == 0) return bind_whole(b, &fields, from);
+  reason = add_dispatch(b, om_gpu_rows_form(b, &forms, &fields, dtype), &fields, from, &d);
+  if (reason) return reason;
+  d->has_chain = true;
+  d->chain_value = d->operands[1].index;
+  d->chain.inner = d->chain.channels = 1;
+  return NULL;
+}
+
+#define OM_WHOLE (OM_DT(OM_DTYPE_I32) | OM_DT(OM_DTYPE_I64))
+#define OM_GPU_REDUCTION(name, more_types, rests_on)   \
   {.domain = "",                                       \
    .type = (name),                                     \
-   .dtypes = OM_DT_REAL,                               \
+   .dtypes = OM_DT_REAL | (more_types),                \
    .has_exact = true,                                  \
    .primitives = OM_PRIMITIVE_ARITHMETIC | (rests_on), \
    .bind = bind}
 
 const om_gpu_op om_gpu_ops_reduce[] = {
-    OM_GPU_REDUCTION("ReduceSum", 0),
-    OM_GPU_REDUCTION("ReduceMean", OM_PRIMITIVE_DIVIDE),
-    OM_GPU_REDUCTION("ReduceMax", 0),
-    OM_GPU_REDUCTION("ReduceMin", 0),
-    OM_GPU_REDUCTION("ReduceProd", 0),
-    OM_GPU_REDUCTION("ReduceL1", 0),
-    OM_GPU_REDUCTION("ReduceL2", OM_PRIMITIVE_SQRT),
-    OM_GPU_REDUCTION("ReduceSumSquare", 0),
-    OM_GPU_REDUCTION("ReduceLogSum", OM_PRIMITIVE_FUNCTIONS),
-    OM_GPU_REDUCTION("ReduceLogSumExp", OM_PRIMITIVE_FUNCTIONS),
+    OM_GPU_REDUCTION("ReduceSum", OM_WHOLE, 0),
+    OM_GPU_REDUCTION("ReduceMean", OM_WHOLE, OM_PRIMITIVE_DIVIDE),
+    OM_GPU_REDUCTION("ReduceMax", OM_WHOLE, 0),
+    OM_GPU_REDUCTION("ReduceMin", OM_WHOLE, 0),
+    OM_GPU_REDUCTION("ReduceProd", OM_WHOLE, 0),
+    OM_GPU_REDUCTION("ReduceL1", OM_WHOLE, 0),
+    OM_GPU_REDUCTION("ReduceL2", 0, OM_PRIMITIVE_SQRT),
+    OM_GPU_REDUCTION("ReduceSumSquare", OM_WHOLE, 0),
+    OM_GPU_REDUCTION("ReduceLogSum", 0, OM_PRIMITIVE_FUNCTIONS),
+    OM_GPU_REDUCTION("ReduceLogSumExp", 0, OM_PRIMITIVE_FUNCTIONS),
     {.type = NULL},
 };

@@ -79,3 +79,31 @@ const char *om_gpu_bind_integer(om_gpu_binder *b, uint32_t operation) {
       operation == OM_CHAIN_Div || operation == OM_INTEGER_MOD || operation == OM_INTEGER_FMOD;
   return divides ? om_gpu_demand_divisor(b, 1) : NULL;
 }
+
+const char *om_gpu_bind_integer_clip(om_gpu_binder *b) {
+  const om_tensor *y = om_gpu_output(b, 0);
+  if (!y) return "nothing reads its result";
+  const char *reason = om_gpu_check_words(b, om_gpu_tensor_words(y));
+  if (reason) return reason;
+  const om_broadcast_params params = {.elems = (uint32_t)om_tensor_elems(y)};
+  om_gpu_operand operands[4] = {om_gpu_read(b, 0)};
+  uint32_t is_there[3] = {1};
+  for (uint32_t k = 1; k < 3; ++k) {
+    is_there[k] = om_gpu_input(b, k) != NULL;
+    if (is_there[k]) operands[k] = om_gpu_read(b, k);
+  }
+  operands[3] = om_gpu_write(b, 0);
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, OM_SHADER_INTEGER_CLIP);
+  if (!d) return om_gpu_no_memory;
+  memcpy(d->params, &params, sizeof params);
+  d->params_bytes = sizeof params;
+  memcpy(d->operands, operands, sizeof operands);
+  d->operand_count = 4;
+  d->constants[0] = om_gpu_words(y->dtype);
+  d->constants[1] = is_there[1];
+  d->constants[2] = is_there[2];
+  d->constant_count = 3;
+  d->flops = params.elems;
+  om_gpu_spread_groups(b, (params.elems + GROUP_THREADS - 1) / GROUP_THREADS, d->groups);
+  return NULL;
+}

@@ -15,9 +15,12 @@ om_gpu_dispatch *om_gpu_add_broadcast(om_gpu_binder *b,
 /* Binds arithmetic of int32 or int64: `operation` as integer.comp has it. A reason or NULL. */
 const char *om_gpu_bind_integer(om_gpu_binder *b, uint32_t operation);
 
-/* Operations of elementwise.def that om_gpu_bind_integer takes. */
-#define OM_GPU_HAS_INTEGERS(number)                                       \
-  ((number) == 1 || (number) == 12 || (number) == 13 || (number) == 17 || \
+/* Binds Clip of int32 or int64. A reason or NULL. */
+const char *om_gpu_bind_integer_clip(om_gpu_binder *b);
+
+/* Operations of elementwise.def that these take. */
+#define OM_GPU_HAS_INTEGERS(number)                                                        \
+  ((number) == 1 || (number) == 2 || (number) == 12 || (number) == 13 || (number) == 17 || \
    ((number) >= 64 && (number) <= 67) || (number) == 69 || (number) == 70)
 
 #endif

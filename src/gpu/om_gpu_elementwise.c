@@ -183,9 +183,37 @@ static int choose_main(const om_tensor *out, const om_tensor *x, const om_tensor
   return is_y_full ? 1 : 0;
 }
 
+/* A known single integer as the CPU converts it. */
+static bool read_whole(const om_tensor *tensor, float *out_value) {
+  int32_t i32 = 0;
+  int64_t i64 = 0;
+  if (!is_known_scalar(tensor)) return false;
+  if (tensor->dtype == OM_DTYPE_I32) {
+    memcpy(&i32, tensor->data, sizeof i32);
+    i64 = i32;
+  } else if (tensor->dtype == OM_DTYPE_I64) {
+    memcpy(&i64, tensor->data, sizeof i64);
+  } else {
+    return false;
+  }
+  *out_value = (float)(double)i64;
+  return true;
+}
+
+static const char *bind_with_scalar(om_gpu_binder *b, uint8_t op, uint32_t input, float scalar) {
+  const om_chain_item item = {.op = op, .source = OM_CHAIN_SCALAR};
+  om_gpu_dispatch *d = om_gpu_add_elementwise(b, input);
+  if (!d || !om_gpu_chain_add(&d->chain, item, NULL, &scalar, 1)) return om_gpu_no_memory;
+  return NULL;
+}
+
 static const char *bind_binary(om_gpu_binder *b, uint8_t op, uint32_t input, uint32_t other) {
   const om_tensor *out = om_gpu_output(b, 0);
   const om_tensor *tensors[2] = {om_gpu_input(b, input), om_gpu_input(b, other)};
+  float exponent = 0.0f;
+  if (op == OM_CHAIN_Pow && read_whole(tensors[1], &exponent)) {
+    return bind_with_scalar(b, op, input, exponent);
+  }
   if (tensors[1]->dtype != tensors[0]->dtype) {
     return om_gpu_reason(b, "its second operand is %s", om_dtype_name(tensors[1]->dtype));
   }

@@ -8,6 +8,12 @@ enum {
       4096, /* of a row: one sum of more would lose too much, and keep one core busy */
 };
 
+void om_gpu_rows_share(om_gpu_rows *rows) {
+  rows->lanes = 1;
+  while (rows->lanes < OM_GPU_ROW_LANES && rows->lanes < rows->row_elems) rows->lanes *= 2;
+  rows->rows = OM_GPU_ROW_LANES / rows->lanes;
+}
+
 const char *om_gpu_rows_from(const om_gpu_binder *b, const om_rows *rows, om_gpu_rows *out_rows) {
   om_gpu_rows r = {.row_count = (uint32_t)rows->row_count,
                    .row_elems = (uint32_t)rows->row_elems,
@@ -21,9 +27,7 @@ const char *om_gpu_rows_from(const om_gpu_binder *b, const om_rows *rows, om_gpu
     r.inner = (uint32_t)rows->kept_extents[1];
     r.inner_stride = (uint32_t)rows->kept_strides[1];
   }
-  r.lanes = 1;
-  while (r.lanes < OM_GPU_ROW_LANES && r.lanes < r.row_elems) r.lanes *= 2;
-  r.rows = OM_GPU_ROW_LANES / r.lanes;
+  om_gpu_rows_share(&r);
   if (om_gpu_works_alone(b) && r.row_elems <= MOST_ALONE_ELEMS) {
     r.lanes = 1;
     r.rows = ALONE_ROWS;

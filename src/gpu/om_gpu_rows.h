@@ -28,6 +28,9 @@ typedef struct om_gpu_row_forms {
  * do not. */
 const char *om_gpu_rows_from(const om_gpu_binder *b, const om_rows *rows, om_gpu_rows *out_rows);
 
+/* Spreads each row over lanes that share memory, as kernels without a form that works alone do. */
+void om_gpu_rows_share(om_gpu_rows *rows);
+
 /* The kernel for these rows. */
 om_shader om_gpu_rows_form(const om_gpu_binder *b,
                            const om_gpu_row_forms *forms,

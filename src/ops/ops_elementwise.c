@@ -135,6 +135,9 @@ static om_status infer(om_ctx *ctx, const om_op_call *call) {
     return OM_OK;
   }
   OM_TRY(om_check_all_there(ctx, call));
+  if (params->number == OM_ELEMENTWISE_Clip && (OM_DT(call->inputs[0]->dtype) & OM_DT_INT) != 0) {
+    return OM_FAIL(ctx, OM_E_INVALID_MODEL, "Clip of integers begins with opset 11.");
+  }
   if (params->number != OM_ELEMENTWISE_Pow) OM_TRY(om_check_same_dtype(ctx, call));
   return om_infer_broadcast(ctx, call, call->inputs[0]->dtype);
 }

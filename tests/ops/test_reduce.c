@@ -177,8 +177,79 @@ static const om_op_case nothing_cases[] = {
 };
 
 static const om_op_case integer_cases[] = {
-    {.name = "i32", .opset = 11, .inputs = {"i32 3x4"}, .attrs = "axes=[1]", .declined = "int32"},
-    {.name = "i64", .opset = 11, .inputs = {"i64 3x4"}, .attrs = "axes=[0]", .declined = "int64"},
+    {.name = "i32", .opset = 11, .inputs = {"i32 3x4"}, .attrs = "axes=[1]"},
+    {.name = "i32_all", .opset = 13, .inputs = {"i32 5x7 range -2 3"}, .shapes = {"1x1"}},
+    {.name = "i32_first", .opset = 11, .inputs = {"i32 19x7 range -2 3"}, .attrs = "axes=[0]"},
+    {.name = "i32_lanes_257", .opset = 11, .inputs = {"i32 3x257 range -1 1"}, .attrs = "axes=[1]"},
+    {.name = "i64", .opset = 11, .inputs = {"i64 3x4"}, .attrs = "axes=[0]"},
+    {.name = "i64_middle",
+     .opset = 11,
+     .inputs = {"i64 3x11x5 range -2 3"},
+     .attrs = "axes=[1] keepdims=0"},
+    {.name = "i64_apart", .opset = 11, .inputs = {"i64 4x3x6 range -2 3"}, .attrs = "axes=[0,2]"},
+    {.name = "i64_one_element", .opset = 11, .inputs = {"i64 9x1"}, .attrs = "axes=[1]"},
+    {.name = "i64_long", .opset = 11, .inputs = {"i64 2x5003 range -1 1"}, .attrs = "axes=[1]"},
+    {.name = "i64_rank_8",
+     .opset = 11,
+     .inputs = {"i64 2x1x3x2x1x2x3x2 range -2 3"},
+     .attrs = "axes=[2,3,4]"},
+    {.name = "i64_axes_at_run_time",
+     .opset = 18,
+     .inputs = {"i64 6x3", "i64 1 = 0"},
+     .declined = "run time",
+     .shapes = {"1x3"}},
+};
+
+/* Products that float64 holds. */
+static const om_op_case product_cases[] = {
+    {.name = "i32", .opset = 11, .inputs = {"i32 3x4"}, .attrs = "axes=[1]"},
+    {.name = "i64", .opset = 11, .inputs = {"i64 3x4"}, .attrs = "axes=[0]"},
+    {.name = "i64_lanes", .opset = 11, .inputs = {"i64 5x300 = 1 -1 1 1"}, .attrs = "axes=[1]"},
+    {.name = "i64_wide", .opset = 11, .inputs = {"i64 1x3 = 65537 -65539 3"}, .attrs = "axes=[1]"},
+};
+
+/* Integers whose results are computed in float64. */
+static const om_op_case root_cases[] = {
+    {.name = "i32",
+     .opset = 13,
+     .inputs = {"i32 1x2 = 3 4"},
+     .attrs = "axes=[1]",
+     .declined = "int32"},
+};
+
+static const om_op_case wide_sum[] = {
+    {.name = "i64_wide",
+     .opset = 13,
+     .inputs = {"i64 2x3 = 4294967295 1 -8589934592 9223372036854775807 1 0", "i64 1 const = 1"},
+     .expected = {"-4294967296 -9223372036854775808"}},
+    {.name = "i32_wraps",
+     .opset = 13,
+     .inputs = {"i32 1x2 = 2147483647 1", "i64 1 const = 1"},
+     .expected = {"-2147483648"}},
+};
+static const om_op_case wide_mean[] = {
+    {.name = "i64_wide",
+     .opset = 18,
+     .inputs = {"i64 3x2 = -4294967296 -4294967299 7 -2 -7 2", "i64 1 const = 1"},
+     .expected = {"-4294967297 2 -2"}},
+    {.name = "i32_in_64_bits",
+     .opset = 18,
+     .inputs = {"i32 1x2 = 2147483647 2147483645", "i64 1 const = 1"},
+     .expected = {"2147483646"}},
+};
+static const om_op_case wide_largest[] = {
+    {.name = "i64_wide",
+     .opset = 18,
+     .inputs = {"i64 2x3 = 1 4294967296 2 -4294967296 -9223372036854775808 -4294967295",
+                "i64 1 const = 1"},
+     .expected = {"4294967296 -4294967295"}},
+};
+static const om_op_case wide_smallest[] = {
+    {.name = "i64_wide",
+     .opset = 18,
+     .inputs = {"i64 2x3 = 1 4294967296 2 -4294967296 9223372036854775807 -4294967297",
+                "i64 1 const = 1"},
+     .expected = {"1 -4294967297"}},
 };
 
 /* ---- Empty sets ---- */
@@ -276,9 +347,16 @@ static const om_op_suite suites[] = {
     OM_OP_SUITE("ReduceMin", extreme_cases, reference),
     OM_OP_SUITE("ReduceSum", nothing_cases, reference),
     OM_OP_SUITE("ReduceSum", integer_cases, reference),
-    OM_OP_SUITE("ReduceProd", integer_cases, reference),
+    OM_OP_SUITE("ReduceMax", integer_cases, reference),
+    OM_OP_SUITE("ReduceMin", integer_cases, reference),
+    OM_OP_SUITE("ReduceProd", product_cases, reference),
     OM_OP_SUITE("ReduceL1", integer_cases, reference),
     OM_OP_SUITE("ReduceSumSquare", integer_cases, reference),
+    OM_OP_SUITE("ReduceL2", root_cases, reference),
+    OM_OP_SUITE("ReduceSum", wide_sum, NULL),
+    OM_OP_SUITE("ReduceMean", wide_mean, NULL),
+    OM_OP_SUITE("ReduceMax", wide_largest, NULL),
+    OM_OP_SUITE("ReduceMin", wide_smallest, NULL),
     OM_OP_SUITE("ReduceSum", empty_zero, NULL),
     OM_OP_SUITE("ReduceL1", empty_zero, NULL),
     OM_OP_SUITE("ReduceL2", empty_zero, NULL),

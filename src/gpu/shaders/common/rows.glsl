@@ -10,6 +10,7 @@
 // inner_stride. IS_INTERLEAVED puts neighbouring rows on neighbouring invocations.
 //
 // ALONE (fast mode): workgroups of 64 invocations that share nothing; each takes a row, as its one lane.
+// WHOLE: rows of integers, which the kernel itself joins.
 #ifndef OM_ROWS_GLSL
 #define OM_ROWS_GLSL
 
@@ -20,7 +21,7 @@
 #endif
 layout(local_size_x = GROUP) in;
 
-#ifndef ALONE
+#if !defined(ALONE) && !defined(WHOLE)
 shared float row_lanes[GROUP];
 #endif
 
@@ -44,6 +45,7 @@ row_place row_locate(bool is_interleaved) {
   return p;
 }
 
+#ifndef WHOLE
 const uint ROW_ADD = 0u;
 const uint ROW_MULTIPLY = 1u;
 const uint ROW_MAX = 2u;
@@ -96,5 +98,7 @@ float row_fold(row_place p, uint operation, float value) {
                   row_join_pair(operation, first + 1u, 2u));
 }
 #endif
+
+#endif  // WHOLE
 
 #endif
