@@ -147,20 +147,23 @@ static const char *bind_dynamic(om_gpu_binder *b) {
   return om_gpu_bind_own_range(b, om_gpu_write(b, 0), scale, zero);
 }
 
-#define OM_GPU_QUANTIZE_ENTRY(name, types, function)                                 \
-  {.domain = "",                                                                     \
+#define OM_GPU_QUANTIZE_ENTRY(of, name, types, function)                             \
+  {.domain = of,                                                                     \
    .type = name,                                                                     \
    .dtypes = types,                                                                  \
    .has_exact = true,                                                                \
    .primitives = OM_PRIMITIVE_ARITHMETIC | OM_PRIMITIVE_DIVIDE | OM_PRIMITIVE_ROUND, \
    .bind = function}
 
+#define OM_DT_QUANTIZED \
+  (OM_DT_BYTE_INT | OM_DT(OM_DTYPE_I16) | OM_DT(OM_DTYPE_U16) | OM_DT(OM_DTYPE_I32))
+#define OM_DT_QUANTIZABLE (OM_DT_REAL | OM_DT(OM_DTYPE_I32))
+
 const om_gpu_op om_gpu_ops_quantize[] = {
-    OM_GPU_QUANTIZE_ENTRY(
-        "DequantizeLinear",
-        OM_DT_BYTE_INT | OM_DT(OM_DTYPE_I16) | OM_DT(OM_DTYPE_U16) | OM_DT(OM_DTYPE_I32),
-        bind_dequantize),
-    OM_GPU_QUANTIZE_ENTRY("DynamicQuantizeLinear", OM_DT(OM_DTYPE_F32), bind_dynamic),
-    OM_GPU_QUANTIZE_ENTRY("QuantizeLinear", OM_DT_REAL | OM_DT(OM_DTYPE_I32), bind_quantize),
+    OM_GPU_QUANTIZE_ENTRY("", "DequantizeLinear", OM_DT_QUANTIZED, bind_dequantize),
+    OM_GPU_QUANTIZE_ENTRY("", "DynamicQuantizeLinear", OM_DT(OM_DTYPE_F32), bind_dynamic),
+    OM_GPU_QUANTIZE_ENTRY("", "QuantizeLinear", OM_DT_QUANTIZABLE, bind_quantize),
+    OM_GPU_QUANTIZE_ENTRY("com.microsoft", "DequantizeLinear", OM_DT_QUANTIZED, bind_dequantize),
+    OM_GPU_QUANTIZE_ENTRY("com.microsoft", "QuantizeLinear", OM_DT_QUANTIZABLE, bind_quantize),
     {.type = NULL},
 };

@@ -321,6 +321,7 @@ static om_status run_concat(om_ctx *ctx, const om_op_call *call) {
    .first_opset = 1,                                     \
    OM_RULE_COUNTS(least, most, 1, 1),                    \
    .dtypes = types,                                      \
+   .may_be_composed = true,                              \
    .params_bytes = sizeof(om_qlinear_params),            \
    .resolve = resolve_##form,                            \
    .infer = infer_##form,                                \

@@ -411,7 +411,17 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
 const om_op om_ops_quantized_matmul[] = {
     OM_QMATMUL_ENTRY("", "MatMulInteger", 10, 2, 4, OM_DT_BYTE_INT, resolve_integer),
     OM_QMATMUL_ENTRY("", "QLinearMatMul", 10, 8, 8, OM_DT_BYTE_INT | OM_DT_FLOAT8, resolve_linear),
-    OM_QMATMUL_ENTRY("com.microsoft", "QGemm", 1, 6, 9, OM_DT_BYTE_INT, resolve_gemm),
+    {.domain = "com.microsoft",
+     .type = "QGemm",
+     .first_opset = 1,
+     OM_RULE_COUNTS(6, 9, 1, 1),
+     .dtypes = OM_DT_BYTE_INT,
+     .may_be_composed = true,
+     .params_bytes = sizeof(om_qmatmul_params),
+     .resolve = resolve_gemm,
+     .infer = infer,
+     .scratch_bytes = scratch_bytes,
+     .run = run},
     OM_QMATMUL_ENTRY(
         "com.microsoft", "MatMulIntegerToFloat", 1, 4, 7, OM_DT_BYTE_INT, resolve_to_float),
     OM_QMATMUL_ENTRY(

@@ -106,6 +106,35 @@ static om_value_fact concatenated(const om_value_fact *facts, const om_node *nod
   return fact;
 }
 
+/* Quantized tensors: the type is the zero point's, the rank that of what is quantized. */
+static bool quantized(const om_value_fact *facts, const om_node *node, om_value_fact *out) {
+  static const struct {
+    const char *type;
+    uint32_t typed_by, ranked_by; /* inputs */
+  } forms[] = {
+      {"DequantizeLinear", 1, 0},
+      {"QLinearAdd", 0, 0},
+      {"QLinearConcat", 2, 2},
+      {"QLinearConv", 7, 0},
+      {"QLinearGlobalAveragePool", 0, 0},
+      {"QLinearLeakyRelu", 0, 0},
+      {"QLinearMul", 0, 0},
+      {"QLinearSigmoid", 0, 0},
+      {"QuantizeLinear", 2, 0},
+  };
+  for (size_t i = 0; i < OM_COUNT_OF(forms); ++i) {
+    if (strcmp(forms[i].type, node->type) != 0) continue;
+    *out = (om_value_fact){input_fact(facts, node, forms[i].typed_by).dtype,
+                           input_fact(facts, node, forms[i].ranked_by).rank};
+    const bool is_of_two =
+        strcmp(node->type, "QLinearAdd") == 0 || strcmp(node->type, "QLinearMul") == 0;
+    const uint32_t other = is_of_two ? input_fact(facts, node, 3).rank : 0;
+    if (other == OM_RANK_UNKNOWN || other > out->rank) out->rank = other;
+    return true;
+  }
+  return false;
+}
+
 static om_value_fact result_fact(const om_rewriter *rw,
                                  const om_value_fact *facts,
                                  const om_node *node) {
@@ -142,9 +171,11 @@ static om_value_fact result_fact(const om_rewriter *rw,
                                      "Trilu"};
   static const char *const comparing[] = {
       "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "And", "Or", "Xor", "Not"};
+  om_value_fact fact;
   if (strcmp(node->domain, "onemodel") == 0) {
     return (om_value_fact){input_fact(facts, node, 0).dtype, OM_RANK_UNKNOWN};
   }
+  if (quantized(facts, node, &fact)) return fact;
   if (is_one_of(node, alike, OM_COUNT_OF(alike))) {
     return node->opset >= 7 ? broadcast(facts, node) : unknown;
   }

@@ -285,13 +285,22 @@ static const om_op_case contributed_cases[] = {
      .attrs = "axis=0"},
 };
 
+static const om_op_case contributed_back_cases[] = {
+    {.name = "u16", .inputs = {"u16 40", "f32 scalar = 0.0002", "u16 scalar = 30000"}},
+    {.name = "i8_axis", .inputs = {"i8 4x5", "f32 4 range 0.1 1", "i8 4"}, .attrs = "axis=0"},
+};
+
 static const om_op_suite suites[] = {
     {.op_type = "QuantizeLinear",
      .domain = "com.microsoft",
      .cases = contributed_cases,
      .case_count = sizeof contributed_cases / sizeof contributed_cases[0],
-     .reference = quantize,
-     .declined = "no kernel for this operator"},
+     .reference = quantize},
+    {.op_type = "DequantizeLinear",
+     .domain = "com.microsoft",
+     .cases = contributed_back_cases,
+     .case_count = sizeof contributed_back_cases / sizeof contributed_back_cases[0],
+     .reference = dequantize},
     OM_QUANTIZE_SUITE("QuantizeLinear", quantize_cases, quantize),
     OM_QUANTIZE_SUITE("QuantizeLinear", edge_cases, NULL),
     OM_QUANTIZE_SUITE("DequantizeLinear", dequantize_cases, dequantize),
