@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "graph/om_value_copy.h"
+#include "onnx/om_model.h"
 #include "onnx/om_nested_proto.h"
 
 bool om_path_exists(const char *path) {
@@ -97,6 +98,44 @@ om_status om_folder_open(om_ctx *ctx,
 done:
   om_folder_close(ctx, &folder);
   return st;
+}
+
+/* ---- Constants in place of inputs ---- */
+
+enum { MOST_FIXED_ELEMS = 16 };
+
+static bool is_short(const om_tensor *tensor) {
+  return tensor->rank <= 1 && tensor->dtype != OM_DTYPE_STRING && tensor->data &&
+         om_tensor_elems(tensor) <= MOST_FIXED_ELEMS;
+}
+
+om_status om_folder_fix_inputs(om_ctx *ctx, om_folder *folder, bool *out_did_change) {
+  om_graph *graph = (om_graph *)(uintptr_t)om_model_get_graph(folder->model);
+  om_folder_set *set = &folder->sets[0];
+  om_value_id *kept = NULL;
+  size_t count = 0;
+  *out_did_change = false;
+  if (folder->set_count != 1 || set->input_count != graph->input_count) return OM_OK;
+  kept = OM_POOL_NEW(ctx, &folder->pool, om_value_id, set->input_count);
+  if (!kept) return OM_E_OUT_OF_MEMORY;
+  for (size_t i = 0; i < set->input_count; ++i) {
+    om_value *value = &graph->values[graph->inputs[i]];
+    const om_named_tensor *given = &set->inputs[i];
+    if (i == 0 || value->is_output || !given->name || !is_short(&given->tensor)) {
+      kept[count] = graph->inputs[i];
+      set->inputs[count++] = *given;
+      continue;
+    }
+    om_tensor *constant = OM_POOL_NEW(ctx, &folder->pool, om_tensor, 1);
+    if (!constant) return OM_E_OUT_OF_MEMORY;
+    *constant = given->tensor;
+    value->constant = constant;
+    value->is_input = false;
+    *out_did_change = true;
+  }
+  graph->inputs = kept;
+  graph->input_count = set->input_count = count;
+  return OM_OK;
 }
 
 /* ---- Running ---- */
