@@ -102,10 +102,10 @@ done:
 
 /* ---- Constants in place of inputs ---- */
 
-enum { MOST_FIXED_ELEMS = 16 };
+enum { MOST_FIXED_ELEMS = 4096 };
 
-static bool is_short(const om_tensor *tensor) {
-  return tensor->rank <= 1 && tensor->dtype != OM_DTYPE_STRING && tensor->data &&
+static bool is_small(const om_tensor *tensor) {
+  return tensor->dtype != OM_DTYPE_STRING && tensor->data &&
          om_tensor_elems(tensor) <= MOST_FIXED_ELEMS;
 }
 
@@ -121,7 +121,7 @@ om_status om_folder_fix_inputs(om_ctx *ctx, om_folder *folder, bool *out_did_cha
   for (size_t i = 0; i < set->input_count; ++i) {
     om_value *value = &graph->values[graph->inputs[i]];
     const om_named_tensor *given = &set->inputs[i];
-    if (i == 0 || value->is_output || !given->name || !is_short(&given->tensor)) {
+    if (i == 0 || value->is_output || !given->name || !is_small(&given->tensor)) {
       kept[count] = graph->inputs[i];
       set->inputs[count++] = *given;
       continue;
