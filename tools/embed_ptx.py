@@ -12,6 +12,7 @@ A variant is a line of the file's head:
     constants  of its own (none: 0)
     chain      1: elementwise operations may be fused into it: the chain's block follows its own, and its items are
                constants behind those
+    turns      1: it may be launched without a barrier (sm90.h, "Turns"); its struct has an sm90_turn at its end
     A_NAME     a definition
 
 Its function is OM_KERNEL. Its only parameter is a struct: the bindings' addresses, the parameter block, the
@@ -34,7 +35,8 @@ MAX_SHARED_BYTES = 232448  # a workgroup's on Hopper
 MAX_THREADS = 1024
 MAX_PARAMS_BYTES = 128
 CHAIN_ITEMS, CHAIN_BYTES = 8, 40
-DEFAULTS = {"shared": "0", "blocks": "0", "chain": "0", "constants": "0"}
+TURN_BYTES = 24  # sm90_turn, at a multiple of 8
+DEFAULTS = {"shared": "0", "blocks": "0", "chain": "0", "constants": "0", "turns": "0"}
 NEEDED = ("bindings", "params", "threads")
 KEYS = {*NEEDED, *DEFAULTS}
 
@@ -70,6 +72,8 @@ def facts_of(keys):
             "params": int(keys["params"]) + CHAIN_BYTES * int(keys["chain"]),
             "shared": int(keys["shared"]),
             "constants": int(keys["constants"]) + CHAIN_ITEMS * int(keys["chain"]),
+            "turns": int(keys["turns"]),
+            "per_core": int(keys["blocks"]),
             "size": (int(keys["threads"]), 1, 1)}
 
 
@@ -102,9 +106,9 @@ def finish(text, keys, name):
         return None, "its only parameter is a struct, addresses first."
     facts = facts_of(keys)
     parts = 8 * facts["bindings"], facts["params"], 4 * facts["constants"]
-    if int(parameter[0]) != (sum(parts) + 7) // 8 * 8:
+    if int(parameter[0]) != (sum(parts) + 7) // 8 * 8 + TURN_BYTES * facts["turns"]:
         return None, (f"its parameter has {parameter[0]} bytes; the head says {parts[0]} of addresses, {parts[1]} of "
-                      f"parameters and {parts[2]} of constants.")
+                      f"parameters and {parts[2]} of constants; turns={keys['turns']}.")
     if facts["params"] > MAX_PARAMS_BYTES or facts["params"] % 4 != 0:
         return None, f"its parameters take {facts['params']} bytes; {MAX_PARAMS_BYTES} is the most."
     if facts["shared"] > MAX_SHARED_BYTES or facts["size"][0] > MAX_THREADS:

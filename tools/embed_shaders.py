@@ -527,7 +527,8 @@ def shader_text(v):
             f"    .write_mask = {f['write_mask']}, .half_mask = {f['half_mask']},\n"
             f"    .params_bytes = {f['params']},\n"
             f"    .workgroup_size = {{{x}, {y}, {z}}}, .shared_bytes = {f['shared']},\n"
-            f"    .constant_count = {f['constants']}}},\n")
+            f"    .constant_count = {f['constants']},\n"
+            f"    .takes_turns = {f.get('turns', 0)}, .per_core = {f.get('per_core', 0)}}},\n")
 
 
 def has_sm90(variants):

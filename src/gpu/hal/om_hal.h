@@ -61,8 +61,17 @@ typedef enum om_hal_memory {
 } om_hal_memory;
 
 /* PTX is text for sm_90a, which the driver compiles; its function has the kernel's name. It takes
- * one struct: the 64-bit addresses of its bindings, its parameters, its constants. */
+ * one struct: the 64-bit addresses of its bindings, its parameters, its constants; with takes_turns
+ * an om_hal_turn behind them, at a multiple of 8. */
 typedef enum om_hal_code { OM_HAL_SPIRV, OM_HAL_WGSL, OM_HAL_MSL, OM_HAL_PTX } om_hal_code;
+
+/* What a kernel that takes turns is told: it waits by itself until the counter at `awaited` has
+ * come to `awaited_count`, which says that the launches before are done, and each workgroup adds 1
+ * at `own` when it is. Addresses; 0: nothing is to wait for, or to add. sm90.h reads it. */
+typedef struct om_hal_turn {
+  uint64_t awaited, own;
+  uint32_t awaited_count, unused;
+} om_hal_turn;
 
 /* A kernel as the build embedded it. static. */
 typedef struct om_hal_shader {
@@ -79,6 +88,8 @@ typedef struct om_hal_shader {
   uint32_t workgroup_size[3]; /* fixed in the text */
   uint32_t shared_bytes;      /* of PTX: asked for with each dispatch */
   uint32_t constant_count;    /* specialization constants, ids 0..n-1, 32 bits each */
+  bool takes_turns;           /* PTX: a backend may order it without a barrier (om_hal_turn) */
+  uint32_t per_core;          /* PTX: workgroups that a core holds at least; 0: one */
 } om_hal_shader;
 
 typedef struct om_hal_kernel_desc {

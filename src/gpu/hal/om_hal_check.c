@@ -57,7 +57,7 @@ om_status om_hal_check_shader(om_ctx *ctx,
   if ((shader->code_kind != code_kind && !is_ptx) || shader->binding_count == 0 ||
       shader->binding_count > OM_HAL_MAX_BINDINGS ||
       shader->params_bytes > OM_HAL_MAX_PARAMS_BYTES || shader->params_bytes % 4 != 0 ||
-      shader->constant_count > OM_HAL_MAX_CONSTANTS) {
+      shader->constant_count > OM_HAL_MAX_CONSTANTS || (shader->takes_turns && !is_ptx)) {
     return OM_FAIL(ctx,
                    OM_E_INTERNAL,
                    "The kernel '%s' (%" PRIu32 " bindings, %" PRIu32

@@ -19,18 +19,18 @@
  *
  * With masks a kernel of three warpgroups would need more registers than there are.
  */
-//! kernel attention_sm90_64x128_32_half bindings=r16,r16,r16,r16,w16 params=124 threads=256 shared=73856 blocks=1 constants=4 HALF=1 HEAD=32 KEYS=128 WARPGROUPS=1 SLOTS=4 MASKS=1
-//! kernel attention_sm90_64x64_32_half bindings=r16,r16,r16,r16,w16 params=124 threads=256 shared=41088 blocks=2 constants=4 HALF=1 HEAD=32 KEYS=64 WARPGROUPS=1 SLOTS=4 MASKS=1
-//! kernel attention_sm90_64x128_64_half bindings=r16,r16,r16,r16,w16 params=124 threads=256 shared=73856 blocks=1 constants=4 HALF=1 HEAD=64 KEYS=128 WARPGROUPS=1 SLOTS=4 MASKS=1
-//! kernel attention_sm90_64x64_64_half bindings=r16,r16,r16,r16,w16 params=124 threads=256 shared=41088 blocks=2 constants=4 HALF=1 HEAD=64 KEYS=64 WARPGROUPS=1 SLOTS=4 MASKS=1
-//! kernel attention_sm90_192x128_64_half bindings=r16,r16,r16,r16,w16 params=124 threads=512 shared=123080 blocks=1 constants=4 HALF=1 HEAD=64 KEYS=128 WARPGROUPS=3 SLOTS=6 MASKS=0 CONSUMER=160 PRODUCER=32
-//! kernel attention_sm90_128x64_128_half bindings=r16,r16,r16,r16,w16 params=124 threads=384 shared=98448 blocks=1 constants=4 HALF=1 HEAD=128 KEYS=64 WARPGROUPS=2 SLOTS=4 MASKS=1 CONSUMER=208 PRODUCER=56
-//! kernel attention_sm90_64x64_32 bindings=r,r,r,r,w params=124 threads=256 shared=82048 blocks=1 constants=4 HALF=0 HEAD=32 KEYS=64 WARPGROUPS=1 SLOTS=4 MASKS=1
-//! kernel attention_sm90_128x64_32 bindings=r,r,r,r,w params=124 threads=384 shared=98448 blocks=1 constants=4 HALF=0 HEAD=32 KEYS=64 WARPGROUPS=2 SLOTS=4 MASKS=1 CONSUMER=184 PRODUCER=120
-//! kernel attention_sm90_64x64_64 bindings=r,r,r,r,w params=124 threads=256 shared=82048 blocks=1 constants=4 HALF=0 HEAD=64 KEYS=64 WARPGROUPS=1 SLOTS=4 MASKS=1
-//! kernel attention_sm90_128x64_64 bindings=r,r,r,r,w params=124 threads=384 shared=98448 blocks=1 constants=4 HALF=0 HEAD=64 KEYS=64 WARPGROUPS=2 SLOTS=4 MASKS=1 CONSUMER=184 PRODUCER=120
-//! kernel attention_sm90_192x64_64 bindings=r,r,r,r,w params=124 threads=512 shared=114848 blocks=1 constants=4 HALF=0 HEAD=64 KEYS=64 WARPGROUPS=3 SLOTS=4 MASKS=0
-//! kernel attention_sm90_128x32_128 bindings=r,r,r,r,w params=124 threads=384 shared=131216 blocks=1 constants=4 HALF=0 HEAD=128 KEYS=32 WARPGROUPS=2 SLOTS=4 MASKS=1 CONSUMER=192 PRODUCER=120
+//! kernel attention_sm90_64x128_32_half bindings=r16,r16,r16,r16,w16 params=124 threads=256 shared=73856 blocks=1 constants=4 turns=1 HALF=1 HEAD=32 KEYS=128 WARPGROUPS=1 SLOTS=4 MASKS=1
+//! kernel attention_sm90_64x64_32_half bindings=r16,r16,r16,r16,w16 params=124 threads=256 shared=41088 blocks=2 constants=4 turns=1 HALF=1 HEAD=32 KEYS=64 WARPGROUPS=1 SLOTS=4 MASKS=1
+//! kernel attention_sm90_64x128_64_half bindings=r16,r16,r16,r16,w16 params=124 threads=256 shared=73856 blocks=1 constants=4 turns=1 HALF=1 HEAD=64 KEYS=128 WARPGROUPS=1 SLOTS=4 MASKS=1
+//! kernel attention_sm90_64x64_64_half bindings=r16,r16,r16,r16,w16 params=124 threads=256 shared=41088 blocks=2 constants=4 turns=1 HALF=1 HEAD=64 KEYS=64 WARPGROUPS=1 SLOTS=4 MASKS=1
+//! kernel attention_sm90_192x128_64_half bindings=r16,r16,r16,r16,w16 params=124 threads=512 shared=123080 blocks=1 constants=4 turns=1 HALF=1 HEAD=64 KEYS=128 WARPGROUPS=3 SLOTS=6 MASKS=0 CONSUMER=160 PRODUCER=32
+//! kernel attention_sm90_128x64_128_half bindings=r16,r16,r16,r16,w16 params=124 threads=384 shared=98448 blocks=1 constants=4 turns=1 HALF=1 HEAD=128 KEYS=64 WARPGROUPS=2 SLOTS=4 MASKS=1 CONSUMER=208 PRODUCER=56
+//! kernel attention_sm90_64x64_32 bindings=r,r,r,r,w params=124 threads=256 shared=82048 blocks=1 constants=4 turns=1 HALF=0 HEAD=32 KEYS=64 WARPGROUPS=1 SLOTS=4 MASKS=1
+//! kernel attention_sm90_128x64_32 bindings=r,r,r,r,w params=124 threads=384 shared=98448 blocks=1 constants=4 turns=1 HALF=0 HEAD=32 KEYS=64 WARPGROUPS=2 SLOTS=4 MASKS=1 CONSUMER=184 PRODUCER=120
+//! kernel attention_sm90_64x64_64 bindings=r,r,r,r,w params=124 threads=256 shared=82048 blocks=1 constants=4 turns=1 HALF=0 HEAD=64 KEYS=64 WARPGROUPS=1 SLOTS=4 MASKS=1
+//! kernel attention_sm90_128x64_64 bindings=r,r,r,r,w params=124 threads=384 shared=98448 blocks=1 constants=4 turns=1 HALF=0 HEAD=64 KEYS=64 WARPGROUPS=2 SLOTS=4 MASKS=1 CONSUMER=184 PRODUCER=120
+//! kernel attention_sm90_192x64_64 bindings=r,r,r,r,w params=124 threads=512 shared=114848 blocks=1 constants=4 turns=1 HALF=0 HEAD=64 KEYS=64 WARPGROUPS=3 SLOTS=4 MASKS=0
+//! kernel attention_sm90_128x32_128 bindings=r,r,r,r,w params=124 threads=384 shared=131216 blocks=1 constants=4 turns=1 HALF=0 HEAD=128 KEYS=32 WARPGROUPS=2 SLOTS=4 MASKS=1 CONSUMER=192 PRODUCER=120
 #include "abi/attention_params.h"
 #include "gpu/sm90/sm90.h"
 
@@ -38,6 +38,7 @@ typedef struct attention_args {
   uint64_t address[5]; /* Q, K, V, mask, Y */
   om_attention_kernel_params p;
   uint32_t flags, q_offset, k_offset, v_offset;
+  sm90_turn turn;
 } attention_args;
 
 #define POWER_EXPONENT 5.0f
@@ -51,6 +52,9 @@ typedef struct attention_args {
 #define PANELS     ((HEAD + 63) / 64)
 #define GROUP      128u /* threads of a warpgroup */
 #define GROUP_ROWS 64u
+
+/* Barriers: 1 of those who bring tiles, 2 on of each other warpgroup, then of all those. */
+#define END_BARRIER (2 + WARPGROUPS)
 
 /* Shared memory: Q of each warpgroup, the slots, mbarriers that say a slot is full or empty, the
  * factors of what lies in the slots, and words for the largest values. A tile is parts (highs, then
@@ -616,13 +620,15 @@ make_operand(uint64_t address, uint32_t offset, uint32_t row_stride, uint32_t ro
                    .cols = cols};
 }
 
-SM90_INLINE void init_ring(void) {
+/* Makes the ring ready, and waits for the launches before this one. */
+SM90_INLINE void begin(const sm90_turn *turn) {
   if (thread_index() == 0) {
     SM90_UNROLL for (uint32_t i = 0; i < SLOTS; ++i) {
       mbarrier_init(shared_address(FULL_AT + i * 8), GROUP);
       mbarrier_init(shared_address(EMPTY_AT + i * 8), WARPGROUPS * 4);
     }
     mbarrier_fence();
+    turn_wait(turn);
   }
   barrier_all();
 }
@@ -633,7 +639,7 @@ SM90_KERNEL void OM_KERNEL(attention_args in) {
   const uint32_t block = p->first_group + group_index();
   const uint32_t index_0 = block / p->row_blocks / p->batch_1;
   const uint32_t index_1 = block / p->row_blocks % p->batch_1;
-  init_ring();
+  begin(&in.turn);
   if (thread_index() / GROUP == WARPGROUPS) {
 #ifdef PRODUCER
     registers_leave(PRODUCER);
@@ -656,5 +662,7 @@ SM90_KERNEL void OM_KERNEL(attention_args in) {
               (const char *)a->address[3] + (uint64_t)mask_offset * ELEM_BYTES,
               (char *)a->address[4] + (uint64_t)y_offset * ELEM_BYTES,
               block % p->row_blocks * (WARPGROUPS * GROUP_ROWS));
+    barrier_some(END_BARRIER, WARPGROUPS * GROUP);
+    if (thread_index() == 0) turn_give(&in.turn);
   }
 }

@@ -9,8 +9,8 @@
  * The last four warps of a workgroup are its producers: they bring a's rows and b's blocks into
  * STAGES places in shared memory, one behind the other, tile for tile; a workgroup takes tiles
  * until there are none. The others are TEAMS warpgroups, which multiply. They share the work
- * (SHARE) by BY_ROWS   each has 64 rows of each tile; BY_TILES  each has tiles of its own in
- * turn: one multiplies while the other stores; BY_TERMS  each takes steps in turn, of the same
+ * (SHARE) by BY_ROWS   each has 64 rows of each tile; BY_TILES  each has tiles of its own by
+ * turns: one multiplies while the other stores; BY_TERMS  each takes steps in turn, of the same
  * tile; their sums are added in order (float32).
  *
  * A float32 is split into two float16 as matmul_matrix.comp says, and a product is three: the parts
@@ -21,25 +21,25 @@
  * Results go by way of shared memory to where a thread has eight neighbours of a row: the chain and
  * the stores want that.
  */
-//! kernel matmul_sm90_64x32                   bindings=r,r,w,r,r params=44 threads=384 shared=214016 blocks=1 chain=1 FLOAT=1 TEAMS=2 SHARE=BY_TERMS TILE_N=32 STAGES=8 CHUNKS=0
-//! kernel matmul_sm90_64x64                   bindings=r,r,w,r,r params=44 threads=384 shared=164864 blocks=1 chain=1 FLOAT=1 TEAMS=2 SHARE=BY_TERMS TILE_N=64 STAGES=4 CHUNKS=0
-//! kernel matmul_sm90_64x96                   bindings=r,r,w,r,r params=44 threads=384 shared=214016 blocks=1 chain=1 FLOAT=1 TEAMS=2 SHARE=BY_TERMS TILE_N=96 STAGES=4 CHUNKS=0
-//! kernel matmul_sm90_128x96                  bindings=r,r,w,r,r params=44 threads=384 shared=189440 blocks=1 chain=1 FLOAT=1 TEAMS=2 SHARE=BY_ROWS TILE_N=96 STAGES=3 CHUNKS=0
-//! kernel matmul_sm90_128x128                 bindings=r,r,w,r,r params=44 threads=384 shared=230400 blocks=1 chain=1 FLOAT=1 TEAMS=2 SHARE=BY_ROWS TILE_N=128 STAGES=3 CHUNKS=0
-//! kernel matmul_sm90_128x160                 bindings=r,r,w,r,r params=44 threads=384 shared=164864 blocks=1 chain=1 FLOAT=1 TEAMS=2 SHARE=BY_ROWS TILE_N=160 STAGES=2 CHUNKS=0
-//! kernel matmul_sm90_64x32_half              bindings=r16,r16,w16,r16,r16 params=44 threads=256 shared=205824 blocks=1 chain=1 FLOAT=0 TEAMS=1 SHARE=BY_ROWS TILE_N=32 STAGES=16 CHUNKS=0
-//! kernel matmul_sm90_64x64_half              bindings=r16,r16,w16,r16,r16 params=44 threads=256 shared=214016 blocks=1 chain=1 FLOAT=0 TEAMS=1 SHARE=BY_ROWS TILE_N=64 STAGES=12 CHUNKS=0
-//! kernel matmul_sm90_64x128_half             bindings=r16,r16,w16,r16,r16 params=44 threads=256 shared=214016 blocks=1 chain=1 FLOAT=0 TEAMS=1 SHARE=BY_ROWS TILE_N=128 STAGES=8 CHUNKS=0
-//! kernel matmul_sm90_64x192_half             bindings=r16,r16,w16,r16,r16 params=44 threads=384 shared=197632 blocks=1 chain=1 FLOAT=0 TEAMS=2 SHARE=BY_TILES TILE_N=192 STAGES=5 CHUNKS=0
-//! kernel matmul_sm90_128x128_half            bindings=r16,r16,w16,r16,r16 params=44 threads=384 shared=230400 blocks=1 chain=1 FLOAT=0 TEAMS=2 SHARE=BY_ROWS TILE_N=128 STAGES=6 CHUNKS=0
-//! kernel matmul_sm90_128x160_half            bindings=r16,r16,w16,r16,r16 params=44 threads=384 shared=201728 blocks=1 chain=1 FLOAT=0 TEAMS=2 SHARE=BY_ROWS TILE_N=160 STAGES=5 CHUNKS=0
-//! kernel matmul_sm90_128x192_half            bindings=r16,r16,w16,r16,r16 params=44 threads=384 shared=197632 blocks=1 chain=1 FLOAT=0 TEAMS=2 SHARE=BY_ROWS TILE_N=192 STAGES=4 CHUNKS=0
-//! kernel matmul_sm90_64x32_chunks            bindings=r,r,w params=44 threads=384 shared=214016 blocks=1 chain=0 FLOAT=1 TEAMS=2 SHARE=BY_TERMS TILE_N=32 STAGES=8 CHUNKS=1
-//! kernel matmul_sm90_64x64_chunks            bindings=r,r,w params=44 threads=384 shared=164864 blocks=1 chain=0 FLOAT=1 TEAMS=2 SHARE=BY_TERMS TILE_N=64 STAGES=4 CHUNKS=1
-//! kernel matmul_sm90_64x96_chunks            bindings=r,r,w params=44 threads=384 shared=214016 blocks=1 chain=0 FLOAT=1 TEAMS=2 SHARE=BY_TERMS TILE_N=96 STAGES=4 CHUNKS=1
-//! kernel matmul_sm90_64x32_chunks_half       bindings=r16,r16,w params=44 threads=256 shared=205824 blocks=1 chain=0 FLOAT=0 TEAMS=1 SHARE=BY_ROWS TILE_N=32 STAGES=16 CHUNKS=1
-//! kernel matmul_sm90_64x64_chunks_half       bindings=r16,r16,w params=44 threads=256 shared=214016 blocks=1 chain=0 FLOAT=0 TEAMS=1 SHARE=BY_ROWS TILE_N=64 STAGES=12 CHUNKS=1
-//! kernel matmul_sm90_64x128_chunks_half      bindings=r16,r16,w params=44 threads=256 shared=214016 blocks=1 chain=0 FLOAT=0 TEAMS=1 SHARE=BY_ROWS TILE_N=128 STAGES=8 CHUNKS=1
+//! kernel matmul_sm90_64x32                   bindings=r,r,w,r,r params=44 threads=384 shared=214016 blocks=1 chain=1 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_TERMS TILE_N=32 STAGES=8 CHUNKS=0
+//! kernel matmul_sm90_64x64                   bindings=r,r,w,r,r params=44 threads=384 shared=164864 blocks=1 chain=1 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_TERMS TILE_N=64 STAGES=4 CHUNKS=0
+//! kernel matmul_sm90_64x96                   bindings=r,r,w,r,r params=44 threads=384 shared=214016 blocks=1 chain=1 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_TERMS TILE_N=96 STAGES=4 CHUNKS=0
+//! kernel matmul_sm90_128x96                  bindings=r,r,w,r,r params=44 threads=384 shared=189440 blocks=1 chain=1 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_ROWS TILE_N=96 STAGES=3 CHUNKS=0
+//! kernel matmul_sm90_128x128                 bindings=r,r,w,r,r params=44 threads=384 shared=230400 blocks=1 chain=1 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_ROWS TILE_N=128 STAGES=3 CHUNKS=0
+//! kernel matmul_sm90_128x160                 bindings=r,r,w,r,r params=44 threads=384 shared=164864 blocks=1 chain=1 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_ROWS TILE_N=160 STAGES=2 CHUNKS=0
+//! kernel matmul_sm90_64x32_half              bindings=r16,r16,w16,r16,r16 params=44 threads=256 shared=205824 blocks=1 chain=1 turns=1 FLOAT=0 TEAMS=1 SHARE=BY_ROWS TILE_N=32 STAGES=16 CHUNKS=0
+//! kernel matmul_sm90_64x64_half              bindings=r16,r16,w16,r16,r16 params=44 threads=256 shared=214016 blocks=1 chain=1 turns=1 FLOAT=0 TEAMS=1 SHARE=BY_ROWS TILE_N=64 STAGES=12 CHUNKS=0
+//! kernel matmul_sm90_64x128_half             bindings=r16,r16,w16,r16,r16 params=44 threads=256 shared=214016 blocks=1 chain=1 turns=1 FLOAT=0 TEAMS=1 SHARE=BY_ROWS TILE_N=128 STAGES=8 CHUNKS=0
+//! kernel matmul_sm90_64x192_half             bindings=r16,r16,w16,r16,r16 params=44 threads=384 shared=197632 blocks=1 chain=1 turns=1 FLOAT=0 TEAMS=2 SHARE=BY_TILES TILE_N=192 STAGES=5 CHUNKS=0
+//! kernel matmul_sm90_128x128_half            bindings=r16,r16,w16,r16,r16 params=44 threads=384 shared=230400 blocks=1 chain=1 turns=1 FLOAT=0 TEAMS=2 SHARE=BY_ROWS TILE_N=128 STAGES=6 CHUNKS=0
+//! kernel matmul_sm90_128x160_half            bindings=r16,r16,w16,r16,r16 params=44 threads=384 shared=201728 blocks=1 chain=1 turns=1 FLOAT=0 TEAMS=2 SHARE=BY_ROWS TILE_N=160 STAGES=5 CHUNKS=0
+//! kernel matmul_sm90_128x192_half            bindings=r16,r16,w16,r16,r16 params=44 threads=384 shared=197632 blocks=1 chain=1 turns=1 FLOAT=0 TEAMS=2 SHARE=BY_ROWS TILE_N=192 STAGES=4 CHUNKS=0
+//! kernel matmul_sm90_64x32_chunks            bindings=r,r,w params=44 threads=384 shared=214016 blocks=1 chain=0 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_TERMS TILE_N=32 STAGES=8 CHUNKS=1
+//! kernel matmul_sm90_64x64_chunks            bindings=r,r,w params=44 threads=384 shared=164864 blocks=1 chain=0 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_TERMS TILE_N=64 STAGES=4 CHUNKS=1
+//! kernel matmul_sm90_64x96_chunks            bindings=r,r,w params=44 threads=384 shared=214016 blocks=1 chain=0 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_TERMS TILE_N=96 STAGES=4 CHUNKS=1
+//! kernel matmul_sm90_64x32_chunks_half       bindings=r16,r16,w params=44 threads=256 shared=205824 blocks=1 chain=0 turns=1 FLOAT=0 TEAMS=1 SHARE=BY_ROWS TILE_N=32 STAGES=16 CHUNKS=1
+//! kernel matmul_sm90_64x64_chunks_half       bindings=r16,r16,w params=44 threads=256 shared=214016 blocks=1 chain=0 turns=1 FLOAT=0 TEAMS=1 SHARE=BY_ROWS TILE_N=64 STAGES=12 CHUNKS=1
+//! kernel matmul_sm90_64x128_chunks_half      bindings=r16,r16,w params=44 threads=256 shared=214016 blocks=1 chain=0 turns=1 FLOAT=0 TEAMS=1 SHARE=BY_ROWS TILE_N=128 STAGES=8 CHUNKS=1
 #if CHUNKS
 #  define FLOAT_RESULT 1
 #else
@@ -68,7 +68,7 @@ enum {
   B_BYTES = TILE_N / BLOCK_COLS * PARTS * BLOCK_BYTES,
   STAGE_BYTES = A_BYTES + B_BYTES,
   SUM_COUNT = TILE_N / 2,
-  BARRIER_BYTES = 1024, /* full and empty ones, a flag; then words of the producers */
+  BARRIER_BYTES = 1024, /* full and empty ones, go, a flag; then words of the producers */
   TOUCHED_AT = BARRIER_BYTES - PRODUCERS * 4,
   /* Results on their way, float32: of a warp, 16 rows of some columns; BY_TERMS all of a team's. */
   STRIP_COLS = SHARE == BY_TERMS || TILE_N % 64 != 0 ? 32 : 64,
@@ -76,10 +76,12 @@ enum {
   STRIPS = TILE_N / STRIP_COLS,
   RESULT_BYTES = CONSUMERS / 32 * STRIP_BYTES * (SHARE == BY_TERMS ? STRIPS : 1),
 };
+/* Barriers of a part of the workgroup; two of TEAM_BARRIER. */
+enum { TEAM_BARRIER = 1, END_BARRIER = 3 };
 _Static_assert(OM_THREADS == CONSUMERS + PRODUCERS, "the head's threads");
 _Static_assert(OM_SHARED_BYTES == BARRIER_BYTES + STAGES * STAGE_BYTES + RESULT_BYTES,
                "the head's shared memory");
-_Static_assert(2 * STAGES * 8 + 4 <= TOUCHED_AT, "barriers and flag");
+_Static_assert((2 * STAGES + 1) * 8 + 4 <= TOUCHED_AT, "barriers and flag");
 
 typedef struct matmul_args {
 #if CHUNKS
@@ -91,6 +93,7 @@ typedef struct matmul_args {
   om_chain_params chain;
   uint32_t items[SM90_CHAIN_ITEMS];
 #endif
+  sm90_turn turn;
 } matmul_args;
 
 /* A tile's first row and column, its terms, and where its results begin in y: of a chunk of the
@@ -113,19 +116,24 @@ SM90_INLINE uint32_t empty_at(uint32_t stage) {
   return shared_address((STAGES + stage) * 8);
 }
 
-SM90_INLINE uint32_t flag_at(void) {
+/* Says that the launches before this one are done. */
+SM90_INLINE uint32_t go_at(void) {
   return shared_address(2 * STAGES * 8);
+}
+
+SM90_INLINE uint32_t flag_at(void) {
+  return shared_address((2 * STAGES + 1) * 8);
 }
 
 SM90_INLINE uint32_t least(uint32_t a, uint32_t b) {
   return a < b ? a : b;
 }
 
-/* The workgroup's tile number `turn`; false behind the last. */
-SM90_INLINE bool find_tile(const matmul_args *args, uint32_t turn, tile *t) {
-  const uint32_t number = group_index() + turn * args->p.group_count;
-  const uint32_t chunk = number / args->p.tile_count;
-  const uint32_t index = number % args->p.tile_count;
+/* The workgroup's tile number `number`; false behind the last. */
+SM90_INLINE bool find_tile(const matmul_args *args, uint32_t number, tile *t) {
+  const uint32_t of_all = group_index() + number * args->p.group_count;
+  const uint32_t chunk = of_all / args->p.tile_count;
+  const uint32_t index = of_all % args->p.tile_count;
   t->row = index / args->p.col_tiles * TILE_M;
   t->col = index % args->p.col_tiles * TILE_N;
   t->begin = chunk * args->p.chunk_depth;
@@ -134,22 +142,22 @@ SM90_INLINE bool find_tile(const matmul_args *args, uint32_t turn, tile *t) {
   return t->begin < args->p.depth;
 }
 
-/* A place in shared memory and its barriers' parity: what producers and teams go through in step.
- */
+/* A place in shared memory, and how often all of them were filled before: what producers and teams
+ * go through in step. The barriers' parity is the round's. */
 typedef struct place {
-  uint32_t stage, parity;
+  uint32_t stage, round;
 } place;
 
 /* Goes `steps` on. */
 SM90_INLINE void advance(place *at, uint32_t steps) {
   const uint32_t stage = at->stage + steps;
   at->stage = stage % STAGES;
-  at->parity ^= stage / STAGES & 1;
+  at->round += stage / STAGES;
 }
 
 SM90_INLINE void advance_one(place *at) {
   at->stage = at->stage + 1 == STAGES ? 0 : at->stage + 1;
-  at->parity ^= at->stage == 0;
+  at->round += at->stage == 0;
 }
 
 SM90_INLINE uint32_t step_count(const tile *t) {
@@ -191,18 +199,42 @@ SM90_INLINE void touch_columns(const matmul_args *args, const tile *t) {
   (void)t, (void)cols;
 }
 
+/* By one thread: has what a tile needs of b, for the step that begins with a term, brought to a
+ * place. It is one stretch of memory. */
+SM90_INLINE void bring_blocks(
+    const matmul_args *args, const tile *t, uint32_t from, uint32_t stage, uint32_t full) {
+  const uint32_t octets = args->p.b_row_units;
+  const uint32_t first = t->col / BLOCK_COLS;
+  const uint32_t bytes = least(TILE_N / BLOCK_COLS, octets - first) * (PARTS * BLOCK_BYTES);
+  const uint64_t index = (uint64_t)(from / STEP) * octets + first;
+  const char *b = (const char *)args->b + (FLOAT ? octets * BLOCK_COLS * sizeof(float) : 0) +
+                  index * (PARTS * BLOCK_BYTES);
+  mbarrier_expect(full, bytes);
+  bulk_copy(stage + A_BYTES, b, bytes, full);
+}
+
+/* By one thread: fills the places, in the first round, with blocks of b, a constant, for which none
+ * waits until the launches before this one are done. */
+SM90_INLINE void bring_first_blocks(const matmul_args *args) {
+  place at = {0, 0};
+  tile t;
+  SM90_LOOP for (uint32_t number = 0; at.round == 0 && find_tile(args, number, &t); ++number) {
+    SM90_LOOP for (uint32_t from = t.begin; at.round == 0 && from < t.end; from += STEP) {
+      bring_blocks(args, &t, from, stage_at(at.stage), full_at(at.stage));
+      advance_one(&at);
+    }
+  }
+}
+
 /* Brings all of a tile. Rows past the end repeat the last; nobody stores their results. */
 SM90_INLINE void bring(const matmul_args *args, const tile *t, place *at) {
   enum { PIECES = ROW_BYTES / 16, ROWS_AT_ONCE = PRODUCERS / PIECES };
   enum { FETCHES = TILE_M / ROWS_AT_ONCE, PIECE_TERMS = STEP / PIECES };
   const uint32_t lane = thread_index() - CONSUMERS;
   const uint32_t piece = lane % PIECES;
-  const uint32_t octets = args->p.b_row_units;
-  const uint32_t first = t->col / BLOCK_COLS;
-  const uint32_t b_bytes = least(TILE_N / BLOCK_COLS, octets - first) * (PARTS * BLOCK_BYTES);
-  const uint64_t step_bytes = (uint64_t)octets * (PARTS * BLOCK_BYTES);
-  const char *b = (const char *)args->b + (FLOAT ? octets * BLOCK_COLS * sizeof(float) : 0) +
-                  (uint64_t)first * (PARTS * BLOCK_BYTES);
+  /* The same for all rows of a thread. */
+  const uint32_t own = lane / PIECES * ROW_BYTES + piece_at(lane / PIECES, piece);
+  _Static_assert(ROWS_AT_ONCE % 8 == 0, "rows of a thread: their pieces lie alike");
   uint32_t rows[FETCHES];
   touch_columns(args, t);
   SM90_UNROLL for (uint32_t i = 0; i < FETCHES; ++i) {
@@ -215,14 +247,10 @@ SM90_INLINE void bring(const matmul_args *args, const tile *t, place *at) {
     const uint32_t term = from + piece * PIECE_TERMS;
     const uint32_t bytes = term < args->p.depth ? 16 : 0;
     const char *a = (const char *)args->a + (uint64_t)(bytes ? term / PIECE_TERMS : 0) * 16;
-    mbarrier_wait(empty_at(at->stage), at->parity ^ 1); /* the places are empty at first */
-    if (lane == 0) {
-      mbarrier_expect(full, b_bytes);
-      bulk_copy(stage + A_BYTES, b + from / STEP * step_bytes, b_bytes, full);
-    }
+    mbarrier_wait(empty_at(at->stage), ~at->round & 1); /* the places are empty at first */
+    if (lane == 0 && at->round > 0) bring_blocks(args, t, from, stage, full);
     SM90_UNROLL for (uint32_t i = 0; i < FETCHES; ++i) {
-      const uint32_t row = lane / PIECES + i * ROWS_AT_ONCE;
-      copy16(stage + row * ROW_BYTES + piece_at(row, piece), a + (uint64_t)rows[i] * 16, bytes);
+      copy16(stage + own + i * ROWS_AT_ONCE * ROW_BYTES, a + (uint64_t)rows[i] * 16, bytes);
     }
     copies_arrive(full);
     advance_one(at);
@@ -243,7 +271,7 @@ SM90_INLINE uint32_t first_step(uint32_t team, const place *at) {
 enum { STEPS_ON = SHARE == BY_TERMS ? TEAMS : 1 };
 _Static_assert(SHARE != BY_TERMS || (STAGES % TEAMS == 0 && STAGES > TEAMS),
                "places of a team: two");
-_Static_assert(SHARE != BY_TILES || (TEAMS == 2 && !FLOAT), "two turns, in one pass");
+_Static_assert(SHARE != BY_TILES || (TEAMS == 2 && !FLOAT), "two teams, in one pass");
 
 SM90_INLINE void next_step(place *at) {
   if (STEPS_ON == 1) {
@@ -267,16 +295,17 @@ SM90_INLINE void leave(uint32_t stage) {
   if (thread_index() % 32 == 0) mbarrier_arrive(empty_at(stage));
 }
 
-/* Teams that have tiles in turn begin in turn, when the one before has no more steps to wait for: a
- * barrier's parity tells the phase that is awaited from the one before it, and from no other. */
-enum { TURN_BARRIER = 1, TURN_THREADS = 2 * TEAM_THREADS };
+/* Teams that have tiles by turns begin one behind the other, when the one before has no more steps
+ * to wait for: a barrier's parity tells the phase that is awaited from the one before it, and from
+ * no other. */
+enum { BOTH_TEAMS = 2 * TEAM_THREADS };
 
-SM90_INLINE void wait_turn(uint32_t team) {
-  if (SHARE == BY_TILES) barrier_some(TURN_BARRIER + team, TURN_THREADS);
+SM90_INLINE void await_steps(uint32_t team) {
+  if (SHARE == BY_TILES) barrier_some(TEAM_BARRIER + team, BOTH_TEAMS);
 }
 
-SM90_INLINE void give_turn(uint32_t team) {
-  if (SHARE == BY_TILES) barrier_arrive(TURN_BARRIER + (team + 1) % TEAMS, TURN_THREADS);
+SM90_INLINE void leave_steps(uint32_t team) {
+  if (SHARE == BY_TILES) barrier_arrive(TEAM_BARRIER + (team + 1) % TEAMS, BOTH_TEAMS);
 }
 
 #if !FLOAT
@@ -292,12 +321,12 @@ SM90_INLINE void multiply(const matmul_args *args,
   (void)args, (void)is_scaled;
   out_factors[0] = out_factors[1] = 1.0f;
   SM90_UNROLL for (uint32_t i = 0; i < SUM_COUNT; ++i) sums[i] = 0.0f;
-  wait_turn(team);
+  await_steps(team);
   SM90_LOOP for (uint32_t step = 0; step < step_count(t); ++step) {
     const uint32_t stage = stage_at(at.stage);
     const uint64_t a = wgmma_operand(stage + team_row(team) * ROW_BYTES, BLOCK_BYTES);
     const uint64_t b = wgmma_operand(stage + A_BYTES, BLOCK_BYTES);
-    mbarrier_wait(full_at(at.stage), at.parity);
+    mbarrier_wait(full_at(at.stage), at.round & 1);
     shared_fence();
     wgmma_fence();
     SM90_UNROLL for (uint32_t k = 0; k < STEP / 16; ++k) {
@@ -309,7 +338,7 @@ SM90_INLINE void multiply(const matmul_args *args,
     last = at.stage;
     advance_one(&at);
   }
-  give_turn(team);
+  leave_steps(team);
   wgmma_wait(0);
   if (last != STAGES) leave(last);
 }
@@ -371,7 +400,7 @@ SM90_INLINE void multiply_split(const tile *t,
     const uint32_t stage = stage_at(at.stage);
     const uint64_t b_high = wgmma_operand(stage + A_BYTES, 2 * BLOCK_BYTES);
     const uint64_t b_low = wgmma_operand(stage + A_BYTES + BLOCK_BYTES, 2 * BLOCK_BYTES);
-    mbarrier_wait(full_at(at.stage), at.parity);
+    mbarrier_wait(full_at(at.stage), at.round & 1);
     load_terms(stage + a, 0, terms);
     SM90_UNROLL for (uint32_t k = 0; k < STEP / 16; ++k) {
       split_terms(terms, is_scaled, rows, a_high[k & 1], a_low[k & 1]);
@@ -437,9 +466,10 @@ SM90_INLINE void multiply(const matmul_args *args,
 
 /* ---- The workgroup ---- */
 
-SM90_INLINE void produce(const matmul_args *args, place *at) {
+SM90_INLINE void produce(const matmul_args *args, uint32_t pass, place *at) {
   tile t;
-  SM90_LOOP for (uint32_t turn = 0; find_tile(args, turn, &t); ++turn) bring(args, &t, at);
+  if (pass == 0) mbarrier_wait(go_at(), 0);
+  SM90_LOOP for (uint32_t number = 0; find_tile(args, number, &t); ++number) bring(args, &t, at);
 }
 
 /* One tile of a team. */
@@ -457,16 +487,17 @@ SM90_INLINE void make_tile(
 
 SM90_INLINE void consume(const matmul_args *args, uint32_t team, bool is_scaled, place *at) {
   tile t;
-  if (team == 1) give_turn(team); /* the first is team 0's */
-  SM90_LOOP for (uint32_t turn = 0; find_tile(args, turn, &t); ++turn) {
-    if (SHARE != BY_TILES || turn % TEAMS == team) make_tile(args, &t, team, is_scaled, *at);
+  if (team == 1) leave_steps(team); /* the first is team 0's */
+  SM90_LOOP for (uint32_t number = 0; find_tile(args, number, &t); ++number) {
+    if (SHARE != BY_TILES || number % TEAMS == team) make_tile(args, &t, team, is_scaled, *at);
     advance(at, step_count(&t));
   }
 }
 
 /* Behind a pass: true if a team found rows that have to be scaled, which the next pass does. */
-SM90_INLINE bool is_another_pass(uint32_t pass) {
+SM90_INLINE bool is_another_pass(uint32_t pass, place *at) {
   if (!FLOAT || pass != 0) return false;
+  at->round |= 2; /* none is the first any more */
   barrier_all();
   return shared_load1(flag_at()) != 0;
 }
@@ -481,19 +512,29 @@ SM90_KERNEL void OM_KERNEL(matmul_args args) {
       mbarrier_init(full_at(i), PRODUCERS + 1);
       mbarrier_init(empty_at(i), SHARE == BY_ROWS ? TEAMS * 4 : 4);
     }
+    mbarrier_init(go_at(), 1);
     shared_store1(flag_at(), 0);
     mbarrier_fence();
   }
   barrier_all();
+  /* Before the roles part, where it leaves the compiler what it knows to be the same in a warp. */
+  if (thread_index() == 0) bring_first_blocks(&args);
+  if (thread_index() == 32) {
+    turn_wait(&args.turn);
+    mbarrier_arrive(go_at());
+  }
+  warp_sync();
   /* One if with all of each role in it: only so does ptxas give the roles registers of their own.
    */
   if (team == TEAMS) {
     if (TEAMS == 2) registers_leave(40);
-    do produce(&args, &at);
-    while (is_another_pass(pass++));
+    do produce(&args, pass, &at);
+    while (is_another_pass(pass++, &at));
   } else {
     if (TEAMS == 2) registers_take(232);
     do consume(&args, team, pass != 0, &at);
-    while (is_another_pass(pass++));
+    while (is_another_pass(pass++, &at));
+    barrier_some(END_BARRIER, CONSUMERS);
+    if (thread_index() == 0) turn_give(&args.turn);
   }
 }

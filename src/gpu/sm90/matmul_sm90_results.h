@@ -101,11 +101,11 @@ SM90_INLINE void finish_sums(const matmul_args *args,
   enum { WARP_BYTES = STRIPS * STRIP_BYTES, TEAM_BYTES = 4 * WARP_BYTES };
   const uint32_t warp = thread_index() / 32;
   const uint32_t col = thread_index() % UNITS * SM90_UNIT;
-  barrier_some(1, CONSUMERS);
+  barrier_some(TEAM_BARRIER, CONSUMERS);
   SM90_UNROLL for (uint32_t part = 0; part < STRIPS; ++part) {
     put_strip(results_at(warp * WARP_BYTES + part * STRIP_BYTES), part, factors, sums);
   }
-  barrier_some(1, CONSUMERS);
+  barrier_some(TEAM_BARRIER, CONSUMERS);
   SM90_LOOP for (uint32_t row = thread_index() / UNITS; row < TILE_M; row += ROWS) {
     const uint32_t strip = results_at(row / 16 * WARP_BYTES + col / STRIP_COLS * STRIP_BYTES);
     const uint32_t piece = col % STRIP_COLS / 4;

@@ -121,6 +121,50 @@ SM90_INLINE void mbarrier_wait(uint32_t at, uint32_t parity) {
   } while (!is_done);
 }
 
+/* ---- Turns ---- */
+
+/* What a kernel with `turns=1` in its head has at the end of its parameter (om_hal_turn). It may be
+ * launched while the launches before it still run. Until turn_wait is behind it, it reads nothing
+ * but constants, and writes nothing. */
+typedef struct sm90_turn {
+  uint64_t awaited, own;
+  uint32_t awaited_count, unused;
+} sm90_turn;
+
+enum { SM90_MOST_POLLS = 1 << 24 }; /* ten seconds; a submission takes milliseconds */
+
+/* By one thread, which then sees, by whatever kind of load or copy, all that the launches before
+ * have written: what reads the counter empties the core's first-level cache. A barrier or mbarrier
+ * shows it to the others. */
+SM90_INLINE void turn_wait(const sm90_turn *turn) {
+  uint32_t polls = 0;
+  uint32_t count;
+  if (turn->awaited == 0) return;
+  do {
+    __asm__ volatile("ld.acquire.gpu.global.u32 %0, [%1];"
+                     : "=r"(count)
+                     : "l"(turn->awaited)
+                     : "memory");
+    if (++polls == SM90_MOST_POLLS) __asm__ volatile("trap;");
+  } while (count < turn->awaited_count);
+  /* Of global memory alone: the fence of all kinds waits half a microsecond for what is under way.
+   */
+  __asm__ volatile("fence.proxy.async.global;" ::: "memory");
+}
+
+/* By one thread, when a barrier has shown it all that its workgroup stored. */
+SM90_INLINE void turn_give(const sm90_turn *turn) {
+  if (turn->own == 0) return;
+  __asm__ volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(turn->own) : "memory");
+}
+
+/* By the whole workgroup, behind its last store, once. */
+SM90_INLINE void turn_end(const sm90_turn *turn) {
+  if (turn->own == 0) return;
+  barrier_all();
+  if (thread_index() == 0) turn_give(turn);
+}
+
 /* ---- Copies from memory to shared memory ---- */
 
 /* 16 bytes, both aligned; of the source only `bytes` (0 to 16), zeros behind them. */

@@ -2,8 +2,8 @@
  *
  * A launch is ordered by barriers as a dispatch is: the stage is the compute shader's, the accesses
  * are its reads and writes (1000 alternations of both kinds gave the right values on an NVIDIA
- * H200, driver 580, 2026-11-30). The driver keeps what it compiled by itself: nothing of it is in
- * our cache.
+ * H200, driver 580, 2026-11-30). Where it may, it orders itself instead (om_vk_turns.h). The driver
+ * keeps what it compiled by itself: nothing of it is in our cache.
  *
  * On that card, a queue family with graphics lost the device with more than 48 KiB of shared
  * memory, so there are no such kernels there; the other family ran one workgroup a core with more
@@ -96,23 +96,63 @@ void om_vk_modules_destroy(om_ctx *ctx, om_vk_device *device) {
   }
 }
 
-void om_vk_ptx_launch(const om_vk_device *device,
-                      VkCommandBuffer commands,
-                      const om_hal_dispatch *dispatch) {
+enum {
+  CORES = 132,                    /* of an H200 */
+  ALONE_BYTES = 48 * 1024 + 1024, /* of shared memory, with which a workgroup is alone on a core */
+};
+
+/* Workgroups that come in waves would each pay for the turn: 400 of 64 KiB took 4.3 us that way and
+ * 3.7 with a barrier, 132 took 1.4 and 2.5 (NVIDIA H200, 2026-11-30). */
+uint32_t om_vk_ptx_turn_groups(const om_hal_dispatch *dispatch) {
+  const om_hal_shader *shader = om_vk_kernel_of(dispatch->kernel)->shader;
+  const uint32_t *groups = dispatch->groups;
+  const uint32_t at_once = CORES * (shader->per_core > 0 ? shader->per_core : 1);
+  if (!shader->takes_turns || groups[1] != 1 || groups[2] != 1) return 0;
+  return groups[0] <= at_once ? groups[0] : 0;
+}
+
+/* Workgroups that wait for others to leave the cores would crowd on those that are free first; 132
+ * of them without shared memory took 2.8 us a launch, and 1.4 each alone on its core. */
+static uint32_t shared_bytes_of(const om_hal_dispatch *dispatch, const om_hal_turn *turn) {
+  const uint32_t bytes = om_vk_kernel_of(dispatch->kernel)->shader->shared_bytes;
+  const bool is_spread = turn->awaited != 0 && dispatch->groups[0] <= CORES;
+  return is_spread && bytes < ALONE_BYTES ? ALONE_BYTES : bytes;
+}
+
+enum {
+  WORD = sizeof(uint64_t),
+  BLOCK_WORDS = OM_HAL_MAX_BINDINGS + OM_HAL_MAX_PARAMS_BYTES / WORD + OM_HAL_MAX_CONSTANTS / 2 +
+                sizeof(om_hal_turn) / WORD,
+};
+
+/* The kernel's parameter. */
+static void fill_block(const om_hal_dispatch *dispatch,
+                       const om_hal_turn *turn,
+                       uint64_t block[BLOCK_WORDS]) {
   const om_vk_kernel *kernel = om_vk_kernel_of(dispatch->kernel);
   const om_hal_shader *shader = kernel->shader;
-  uint64_t block[OM_HAL_MAX_BINDINGS + OM_HAL_MAX_PARAMS_BYTES / sizeof(uint64_t) +
-                 OM_HAL_MAX_CONSTANTS / 2];
+  const size_t constant_bytes = shader->constant_count * sizeof *kernel->constants;
   uint8_t *behind = (uint8_t *)(block + shader->binding_count);
-  const void *params = block;
   for (uint32_t i = 0; i < shader->binding_count; ++i) {
     const om_hal_binding *binding = &dispatch->bindings[i];
     block[i] = om_vk_buffer_of(binding->buffer)->address + binding->offset;
   }
   if (shader->params_bytes > 0) memcpy(behind, dispatch->params, shader->params_bytes);
-  memcpy(behind + shader->params_bytes,
-         kernel->constants,
-         shader->constant_count * sizeof *kernel->constants);
+  memcpy(behind + shader->params_bytes, kernel->constants, constant_bytes);
+  const size_t words =
+      shader->binding_count + (shader->params_bytes + constant_bytes + WORD - 1) / WORD;
+  if (shader->takes_turns) memcpy(block + words, turn, sizeof *turn);
+}
+
+void om_vk_ptx_launch(const om_vk_device *device,
+                      VkCommandBuffer commands,
+                      const om_hal_dispatch *dispatch,
+                      const om_hal_turn *turn) {
+  const om_vk_kernel *kernel = om_vk_kernel_of(dispatch->kernel);
+  const om_hal_shader *shader = kernel->shader;
+  uint64_t block[BLOCK_WORDS];
+  const void *params = block;
+  fill_block(dispatch, turn, block);
   const VkCuLaunchInfoNVX launch = {
       .sType = VK_STRUCTURE_TYPE_CU_LAUNCH_INFO_NVX,
       .function = kernel->module->function,
@@ -122,7 +162,7 @@ void om_vk_ptx_launch(const om_vk_device *device,
       .blockDimX = shader->workgroup_size[0],
       .blockDimY = shader->workgroup_size[1],
       .blockDimZ = shader->workgroup_size[2],
-      .sharedMemBytes = shader->shared_bytes,
+      .sharedMemBytes = shared_bytes_of(dispatch, turn),
       .paramCount = 1,
       .pParams = &params,
   };

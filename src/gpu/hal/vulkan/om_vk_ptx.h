@@ -31,9 +31,14 @@ VkResult om_vk_module_make(const om_vk_device *device,
                            om_vk_module *module);
 void om_vk_modules_destroy(om_ctx *ctx, om_vk_device *device);
 
-/* Records a dispatch, which was checked, of a kernel with a module. */
+/* How many workgroups wait, and add to a counter, if a dispatch of a kernel with a module takes
+ * turns; 0: it had better not, or its kernel cannot. */
+uint32_t om_vk_ptx_turn_groups(const om_hal_dispatch *dispatch);
+
+/* Records a dispatch, which was checked, of a kernel with a module. `turn` is copied. */
 void om_vk_ptx_launch(const om_vk_device *device,
                       VkCommandBuffer commands,
-                      const om_hal_dispatch *dispatch);
+                      const om_hal_dispatch *dispatch,
+                      const om_hal_turn *turn);
 
 #endif

@@ -3,6 +3,10 @@
  * A recording begins with a barrier against everything submitted before it and ends with one that
  * makes its copies visible to the host, so recordings need no order beyond that of submission.
  * Descriptor sets are written once, while the dispatch is recorded, and never again.
+ *
+ * A barrier is recorded when what comes behind it is known: between kernels in PTX it may be left
+ * to them (om_vk_turns.h). Their counters are cleared by the recording itself, beside what it
+ * uploads.
  */
 #include "gpu/hal/vulkan/om_vk_recording.h"
 
@@ -93,6 +97,21 @@ static om_status create_queries(om_ctx *ctx, om_vk_recording *recording, uint32_
   return OM_OK;
 }
 
+static om_status create_counters(om_ctx *ctx, om_vk_recording *recording, size_t dispatch_count) {
+  om_vk_device *device = recording->device;
+  if (dispatch_count == 0 || !device->features.sm90) return OM_OK;
+  OM_TRY(om_vk_buffer_create(ctx,
+                             (om_hal_device *)device,
+                             OM_HAL_DEVICE,
+                             dispatch_count * OM_VK_TURN_BYTES,
+                             &recording->counters));
+  const om_vk_buffer *counters = om_vk_buffer_of(recording->counters);
+  device->vk.vkCmdFillBuffer(recording->commands, counters->handle, 0, counters->bytes, 0);
+  recording->is_clean = false;
+  recording->turns = om_vk_turns_begin(counters->address);
+  return OM_OK;
+}
+
 om_status om_vk_recording_begin(om_ctx *ctx,
                                 om_hal_device *hal_device,
                                 size_t dispatch_count,
@@ -111,6 +130,7 @@ om_status om_vk_recording_begin(om_ctx *ctx,
   OM_GO(om_vk_commands_begin(ctx, device, recording->commands));
   OM_GO(create_descriptors(ctx, recording, dispatch_count));
   OM_GO(create_queries(ctx, recording, timestamp_count));
+  OM_GO(create_counters(ctx, recording, dispatch_count));
 
   *out_recording = (om_hal_recording *)recording;
   recording = NULL; /* the caller owns it now */
@@ -165,6 +185,16 @@ static om_status check_dispatch(om_ctx *ctx,
   return OM_FAIL(ctx, OM_E_INTERNAL, "A recording for no dispatches was given one.");
 }
 
+/* The order that was asked for, if any, before a command; turn_groups: om_vk_turns_next. */
+static om_hal_turn order_next(om_vk_recording *recording, uint32_t turn_groups) {
+  om_hal_turn turn;
+  if (om_vk_turns_next(&recording->turns, turn_groups, &turn)) {
+    om_vk_commands_barrier(recording->device, recording->commands);
+  }
+  recording->is_clean = false;
+  return turn;
+}
+
 om_status om_vk_record_dispatch(om_ctx *ctx,
                                 om_hal_recording *hal_recording,
                                 const om_hal_dispatch *dispatch) {
@@ -174,12 +204,13 @@ om_status om_vk_record_dispatch(om_ctx *ctx,
   const VkPipelineLayout layout = device->layouts[kernel->shader->binding_count].pipeline;
   VkDescriptorSet set = VK_NULL_HANDLE;
   OM_TRY(check_dispatch(ctx, recording, dispatch));
-  recording->is_clean = false;
   if (kernel->module) {
+    const om_hal_turn turn = order_next(recording, om_vk_ptx_turn_groups(dispatch));
     recording->bound = VK_NULL_HANDLE; /* what was bound may be gone */
-    om_vk_ptx_launch(device, recording->commands, dispatch);
+    om_vk_ptx_launch(device, recording->commands, dispatch, &turn);
     return OM_OK;
   }
+  (void)order_next(recording, 0);
   OM_TRY(write_descriptors(ctx, recording, dispatch, &set));
   if (recording->bound != kernel->pipeline) {
     device->vk.vkCmdBindPipeline(
@@ -212,15 +243,15 @@ om_status om_vk_record_copy(om_ctx *ctx,
   OM_TRY(
       om_hal_check_range(ctx, "The source of a copy", source->offset, source->bytes, from->bytes));
   OM_TRY(om_hal_check_range(ctx, "The target of a copy", target->offset, source->bytes, to->bytes));
+  (void)order_next(recording, 0);
   recording->device->vk.vkCmdCopyBuffer(recording->commands, from->handle, to->handle, 1, &copy);
-  recording->is_clean = false;
   return OM_OK;
 }
 
 om_status om_vk_record_barrier(om_ctx *ctx, om_hal_recording *hal_recording) {
   om_vk_recording *recording = om_vk_recording_of(hal_recording);
   (void)ctx;
-  if (!recording->is_clean) om_vk_commands_barrier(recording->device, recording->commands);
+  if (!recording->is_clean) om_vk_turns_order(&recording->turns);
   recording->is_clean = true;
   return OM_OK;
 }
@@ -234,6 +265,7 @@ om_status om_vk_record_timestamp(om_ctx *ctx, om_hal_recording *hal_recording, u
                    index,
                    recording->timestamp_count);
   }
+  if (recording->turns.is_wanted) (void)order_next(recording, 0);
   recording->device->vk.vkCmdWriteTimestamp(
       recording->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, recording->queries, index);
   return OM_OK;
@@ -271,6 +303,7 @@ void om_vk_recording_destroy(om_ctx *ctx,
   if (recording->commands) {
     device->vk.vkFreeCommandBuffers(device->handle, device->commands, 1, &recording->commands);
   }
+  om_vk_buffer_destroy(ctx, hal_device, recording->counters);
   device->vk.vkDestroyQueryPool(device->handle, recording->queries, NULL);
   device->vk.vkDestroyDescriptorPool(device->handle, recording->descriptors, NULL);
   om_delete(ctx, recording);

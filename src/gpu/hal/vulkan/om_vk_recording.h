@@ -3,6 +3,7 @@
 #define OM_VK_RECORDING_H
 
 #include "gpu/hal/vulkan/om_vk_device.h"
+#include "gpu/hal/vulkan/om_vk_turns.h"
 
 typedef struct om_vk_recording { /* what HAL callers know as om_hal_recording */
   om_vk_device *device;          /* borrowed; outlives it */
@@ -11,8 +12,10 @@ typedef struct om_vk_recording { /* what HAL callers know as om_hal_recording */
   VkQueryPool queries;          /* NULL: no timestamps */
   uint32_t timestamp_count;
   VkPipeline bound; /* the pipeline of the last dispatch */
-  bool is_clean;    /* nothing is recorded since the last barrier */
-  uint64_t took_ns; /* from a submission to its end, the last time; 0: unknown */
+  bool is_clean;    /* nothing is recorded since the last order */
+  om_vk_turns turns;
+  om_hal_buffer *counters; /* owned; of turns; NULL: there are none */
+  uint64_t took_ns;        /* from a submission to its end, the last time; 0: unknown */
 } om_vk_recording;
 
 static inline om_vk_recording *om_vk_recording_of(om_hal_recording *recording) {
