@@ -10,7 +10,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PUBLIC = {"onemodel/onemodel.h"}
-TABLES = {"ops/elementwise.def"}        # data that every layer may read
+TABLES = {"ops/elementwise.def", "gpu/om_gpu_selftest.def"}  # data that every layer may read
 # layer: the layers it may include beside itself. What is not listed may not.
 LAYERS = {
     "base": set(),

@@ -13,7 +13,7 @@ A variant is a line of the file's head:
     chain      1: elementwise operations may be fused into it: the chain's block follows its own, and its items are
                constants behind those
     turns      1: it may be launched without a barrier (sm90.h, "Turns"); its struct has an sm90_turn at its end
-    A_NAME     a definition
+    A_NAME     a definition; OM_EXACT=1: the kernel is an exact one, whose additions and multiplications round each
 
 Its function is OM_KERNEL. Its only parameter is a struct: the bindings' addresses, the parameter block, the
 constants.
@@ -28,9 +28,13 @@ import subprocess
 # threads take apart: -fconvergent-functions forbids it.
 OPTIONS = ["--target=nvptx64-nvidia-cuda", "-Xclang", "-target-cpu", "-Xclang", "sm_90a",
            "-Xclang", "-target-feature", "-Xclang", "+ptx83", "-std=gnu11", "-O3", "-S", "-x", "c",
-           "-ffp-contract=fast", "-fno-math-errno", "-fconvergent-functions", "-fdenormal-fp-math=preserve-sign",
-           "-mllvm", "-nvptx-prec-divf32=1", "-mllvm", "-nvptx-prec-sqrtf32=0",
+           "-fno-math-errno", "-fconvergent-functions", "-fdenormal-fp-math=preserve-sign",
            "-ffreestanding", "-Wall", "-Wextra", "-Werror"]
+FAST_OPTIONS = ["-ffp-contract=fast", "-mllvm", "-nvptx-prec-divf32=1", "-mllvm", "-nvptx-prec-sqrtf32=0"]
+EXACT_OPTIONS = ["-ffp-contract=off", "-mllvm", "-nvptx-prec-divf32=2", "-mllvm", "-nvptx-prec-sqrtf32=1"]
+# What an exact kernel may not have: fused, approximated, or left to the assembler to fuse.
+INEXACT = re.compile(r"\b(?:fma|mad)\.\S*f32|\b(?:add|sub|mul)\.(?!rn\.ftz\.)\S*f32|"
+                     r"\b(?:div|sqrt|rcp)\.(?!rn\.ftz\.)\S*f32|\w+\.approx\S*")
 MAX_SHARED_BYTES = 232448  # a workgroup's on Hopper
 MAX_THREADS = 1024
 MAX_PARAMS_BYTES = 128
@@ -77,9 +81,14 @@ def facts_of(keys):
             "size": (int(keys["threads"]), 1, 1)}
 
 
+def is_exact(defines):
+    return "OM_EXACT=1" in defines
+
+
 def run_clang(clang, source, defines, include_folders):
     """The text and None, or None and what the compiler says."""
-    result = subprocess.run([clang, *OPTIONS, *[f"-I{folder}" for folder in include_folders],
+    result = subprocess.run([clang, *OPTIONS, *(EXACT_OPTIONS if is_exact(defines) else FAST_OPTIONS),
+                             *[f"-I{folder}" for folder in include_folders],
                              *[f"-D{d}" for d in defines], source, "-o", "-"],
                             capture_output=True, text=True)
     if result.returncode != 0:
@@ -120,4 +129,6 @@ def compile_ptx(clang, source, keys, defines, name, include_folders):
     """(text, facts) and None, or None and a reason."""
     own = [f"OM_KERNEL={name}", f"OM_THREADS={keys['threads']}", f"OM_SHARED_BYTES={keys['shared']}"]
     text, reason = run_clang(clang, source, own + defines, include_folders)
+    inexact = INEXACT.search(text) if text and is_exact(defines) else None
+    if inexact: reason = f"'{inexact.group()}' is not exact."
     return (None, reason) if reason else finish(text, keys, name)

@@ -101,7 +101,7 @@ typedef struct om_gpu_info {
   double record_ms;       /* host time of the last run: recording */
   double submit_ms;       /* submit calls */
   double wait_ms;         /* waiting for the device and copying back */
-  bool has_sm90;          /* fast mode may use the kernels for NVIDIA Hopper */
+  bool has_sm90;          /* it may use the kernels for NVIDIA Hopper */
 } om_gpu_info;
 
 /* Fills *out_info from a session made with om_gpu_provider. OM_E_INVALID_ARGUMENT otherwise. */

@@ -7,6 +7,7 @@
  *
  * In fast mode most products by a constant run on matrix hardware instead, where there is one
  * (om_gpu_matmul_matrix.c), or without shared memory where that is dear (om_gpu_matmul_alone.c).
+ * Exact ones in quads have kernels of their own on Hopper (om_gpu_matmul_exact.c).
  *
  * Which tile, and whether the depth is cut into chunks, is estimated from the number of
  * workgroups and their steps. It changes no bit of an exact result.
@@ -247,13 +248,36 @@ static bool takes_rows_kernel(const om_matmul_params *p) {
   return p->rows <= FEW_ROWS && are_quads(0, p);
 }
 
-/* Sets the tiles and chunks, and chooses the kernel; *out_is_last: it makes the results, not sums
- * for the pass behind it. */
-static om_shader choose_kernel(const om_gpu_binder *b,
-                               const om_product *p,
-                               const om_product_part *part,
-                               om_matmul_params *params,
-                               bool *out_is_last) {
+/* A pass's kernel. */
+typedef struct om_product_kernel {
+  om_shader shader;
+  bool is_last;    /* it makes the results, not sums for the pass behind it */
+  uint64_t groups; /* that are launched */
+} om_product_kernel;
+
+/* Hopper's kernel for it, where that is faster; sets the tiles and chunks. */
+static bool takes_exact_sm90(const om_gpu_binder *b,
+                             const om_product *p,
+                             const om_product_part *part,
+                             om_matmul_params *params,
+                             om_product_kernel *out_kernel) {
+  const bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
+  const uint64_t batch = om_strided_elems(&p->m.batch);
+  if (!is_exact || om_gpu_input(b, 0)->dtype != OM_DTYPE_F32 || !is_whole(p, part) ||
+      takes_rows_kernel(params) || !takes_quads(params) ||
+      !om_gpu_takes_exact_sm90(b, batch, p->cut.cost_ns, params, &out_kernel->shader)) {
+    return false;
+  }
+  out_kernel->is_last = params->chunk_count == 1;
+  out_kernel->groups = params->group_count < OM_SM90_CORES ? params->group_count : OM_SM90_CORES;
+  return true;
+}
+
+/* Sets the tiles and chunks, and chooses the kernel. */
+static om_product_kernel choose_kernel(const om_gpu_binder *b,
+                                       const om_product *p,
+                                       const om_product_part *part,
+                                       om_matmul_params *params) {
   static const om_shader rows_chunks_half[] = {OM_SHADER_MATMUL_ROWS_CHUNKS_HALF,
                                                OM_SHADER_MATMUL_ROWS_CHUNKS_HALF_EXACT};
   const bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
@@ -262,31 +286,39 @@ static om_shader choose_kernel(const om_gpu_binder *b,
   const bool is_last = is_whole(p, part) && (has_few_rows || p->cut.chunk_count == 1);
   const bool takes_sums = dtype == OM_DTYPE_F16 && !is_last;
   const uint64_t tile = tiles[p->cut.tile].tile;
-  *out_is_last = is_last;
+  om_product_kernel kernel = {.is_last = is_last};
+  if (takes_exact_sm90(b, p, part, params, &kernel)) return kernel;
   params->chunk_count = has_few_rows ? 1 : (uint32_t)p->cut.chunk_count;
   params->chunk_depth = has_few_rows ? params->depth : (uint32_t)p->cut.chunk_depth;
   params->row_tiles = (uint32_t)pieces(params->rows, has_few_rows ? 1 : tile);
   params->col_tiles = (uint32_t)pieces(params->cols, has_few_rows ? 32 : tile);
   params->group_count = (uint32_t)(om_strided_elems(&p->m.batch) * params->chunk_count) *
                         params->row_tiles * params->col_tiles;
-  if (has_few_rows && takes_sums) return rows_chunks_half[is_exact];
-  if (has_few_rows) return OM_GPU_KERNEL(b, MATMUL_ROWS, dtype);
-  if (takes_sums) return tiles[p->cut.tile].half_chunks[takes_quads(params)][is_exact];
-  return om_gpu_form(b, &tiles[p->cut.tile].forms[takes_quads(params)], dtype);
+  kernel.groups = params->group_count;
+  if (has_few_rows && takes_sums) {
+    kernel.shader = rows_chunks_half[is_exact];
+  } else if (has_few_rows) {
+    kernel.shader = OM_GPU_KERNEL(b, MATMUL_ROWS, dtype);
+  } else if (takes_sums) {
+    kernel.shader = tiles[p->cut.tile].half_chunks[takes_quads(params)][is_exact];
+  } else {
+    kernel.shader = om_gpu_form(b, &tiles[p->cut.tile].forms[takes_quads(params)], dtype);
+  }
+  return kernel;
 }
 
 static om_gpu_dispatch *add_product(om_gpu_binder *b,
-                                    om_shader shader,
+                                    const om_product_kernel *kernel,
                                     const om_matmul_params *params,
                                     const om_gpu_operand operands[3]) {
-  om_gpu_dispatch *d = om_gpu_add_dispatch(b, shader);
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, kernel->shader);
   if (!d) return NULL;
   memcpy(d->params, params, sizeof *params);
   d->params_bytes = sizeof *params;
   memcpy(d->operands, operands, 3 * sizeof *operands);
   d->operand_count = 3;
-  om_gpu_spread_groups(b, params->group_count, d->groups);
-  d->has_chain = om_shader_has_chain(shader);
+  om_gpu_spread_groups(b, kernel->groups, d->groups);
+  d->has_chain = om_shader_has_chain(kernel->shader);
   d->chain_value = om_gpu_write(b, 0).index;
   d->chain.inner = d->chain.channels = 1;
   d->flops = 2 * (uint64_t)om_tensor_elems(om_gpu_output(b, 0)) * params->depth;
@@ -383,7 +415,6 @@ static const char *bind_part(om_gpu_binder *b, const om_product *p, const om_pro
       .a_row_stride = (uint32_t)p->m.a_row_stride,
       .a_depth_stride = (uint32_t)p->m.a_depth_stride,
   };
-  bool is_last;
   set_batch(&p->m, &params);
   om_gpu_operand operands[3] = {p->a};
   operands[1] = bind_b(b, p, part, &params);
@@ -402,13 +433,13 @@ static const char *bind_part(om_gpu_binder *b, const om_product *p, const om_pro
   if (is_few(p, part, &params) && om_gpu_takes_few(b, &few)) {
     return finish(b, p, om_gpu_add_few(b, &few));
   }
-  const om_shader shader = choose_kernel(b, p, part, &params, &is_last);
+  const om_product_kernel kernel = choose_kernel(b, p, part, &params);
   const uint64_t elems = om_strided_elems(&p->m.batch) * p->m.rows * part->cols;
-  operands[2] = is_last             ? om_gpu_write(b, 0)
+  operands[2] = kernel.is_last      ? om_gpu_write(b, 0)
                 : is_whole(p, part) ? om_gpu_scratch(b, params.chunk_count * elems * sizeof(float))
                                     : part->sums;
-  om_gpu_dispatch *d = add_product(b, shader, &params, operands);
-  return finish_part(b, p, part, &params, is_last, d);
+  om_gpu_dispatch *d = add_product(b, &kernel, &params, operands);
+  return finish_part(b, p, part, &params, kernel.is_last, d);
 }
 
 /* A constant b above one binding: a pass for each run of columns that a binding holds, and one that

@@ -19,8 +19,10 @@ uint32_t om_gpu_attention_flags(const om_attention *a);
 /* The fields that all parameter blocks of attention end with. */
 om_attention_shape_params om_gpu_attention_shape(const om_attention *a);
 
-/* Whether the rows of Q, of K by keys and of V lie in pieces of so many elements, side by side. */
+/* Whether the rows of Q, of K by keys and of V lie in pieces of so many elements, side by side; and
+ * those of Y. */
 bool om_gpu_attention_lies_in_pieces(const om_attention *a, uint32_t elems);
+bool om_gpu_attention_y_lies_in_pieces(const om_attention *a, uint32_t elems);
 
 /* A kernel on matrix hardware. */
 typedef struct om_attention_matrix_kernel {

@@ -4,6 +4,9 @@
  * Each product has the order of docs/exact.md whatever cuts it, so it runs as others do, by tiles
  * of 32 by 32; a kernel that did all three at once kept too few threads at work. Scores lie by
  * blocks of 64 rows. Where those of all blocks are too many, the passes take turns of some.
+ *
+ * On NVIDIA Hopper the products have kernels of their own (sm90/attention_exact_sm90.c) where Q and
+ * K are not scaled and everything lies in quads. Their turns are of whole elements of the batch.
  */
 #include "abi/attention_pass_params.h"
 #include "gpu/om_gpu_attention.h"
@@ -12,6 +15,25 @@ enum {
   BLOCK_ROWS = OM_ATTENTION_BLOCK,
   SOFTMAX_THREADS = 256,
   MOST_SCRATCH_BYTES = 64 << 20,
+  CORES = 132, /* of an H200: a workgroup each, which takes tiles in turn */
+};
+
+/* A kernel for Hopper: its tile, and the nanoseconds of 32 terms and of a tile beside them.
+ * Measured on an NVIDIA H200 (2026-11-30). */
+typedef struct sm90_tile {
+  om_shader shader;
+  uint32_t rows, cols;
+  uint32_t block_ns, tile_ns;
+} sm90_tile;
+
+static const sm90_tile score_tiles[] = {
+    {OM_SHADER_ATTENTION_SM90_SCORES_EXACT_96X96, 96, 96, 2650, 3950},
+    {OM_SHADER_ATTENTION_SM90_SCORES_EXACT_64X64, 64, 64, 1450, 1500},
+};
+
+static const sm90_tile value_tiles[] = {
+    {OM_SHADER_ATTENTION_SM90_VALUES_EXACT_48X64, 48, 64, 1230, 600},
+    {OM_SHADER_ATTENTION_SM90_VALUES_EXACT_64X32, 64, 32, 870, 600},
 };
 
 /* What the passes share. */
@@ -21,6 +43,7 @@ typedef struct exact_pass {
   om_gpu_operand scores, mask;
   uint64_t blocks; /* of this turn */
   bool is_half;
+  bool is_sm90;
 } exact_pass;
 
 static uint64_t pieces(uint64_t count, uint64_t size) {
@@ -60,12 +83,47 @@ static om_gpu_dispatch *add_pass(om_gpu_binder *b,
   return d;
 }
 
+static uint64_t tile_count(const exact_pass *p, const sm90_tile *tile, size_t cols) {
+  return p->blocks / p->params.row_blocks * pieces(p->attention->rows, tile->rows) *
+         pieces(cols, tile->cols);
+}
+
+/* Of two tiles, by what the workgroup with the most of them has to do. */
+static const sm90_tile *choose_tile(const exact_pass *p,
+                                    const sm90_tile tiles[2],
+                                    size_t cols,
+                                    size_t depth) {
+  uint64_t costs[2];
+  for (size_t i = 0; i < 2; ++i) {
+    costs[i] = pieces(tile_count(p, &tiles[i], cols), CORES) *
+               (pieces(depth, 32) * tiles[i].block_ns + tiles[i].tile_ns);
+  }
+  return &tiles[costs[1] < costs[0]];
+}
+
+static om_gpu_dispatch *add_sm90(
+    om_gpu_binder *b, exact_pass *p, const sm90_tile tiles[2], size_t cols, size_t depth) {
+  const sm90_tile *tile = choose_tile(p, tiles, cols, depth);
+  const uint64_t count = tile_count(p, tile, cols);
+  p->params.col_tiles = (uint32_t)pieces(cols, tile->cols);
+  om_gpu_dispatch *d = add_pass(b, p, tile->shader, count);
+  if (d) om_gpu_spread_groups(b, count < CORES ? count : CORES, d->groups);
+  return d;
+}
+
 /* A product of two sides whose result has `cols` columns, over `depth` terms. */
-static om_gpu_dispatch *add_product(
-    om_gpu_binder *b, exact_pass *p, om_shader shader, size_t cols, size_t depth) {
+static om_gpu_dispatch *add_product(om_gpu_binder *b,
+                                    exact_pass *p,
+                                    om_shader shader,
+                                    const sm90_tile tiles[2],
+                                    size_t cols,
+                                    size_t depth) {
   p->params.col_tiles = (uint32_t)pieces(cols, OM_ATTENTION_TILE);
   om_gpu_dispatch *d =
-      add_pass(b, p, shader, p->blocks * (BLOCK_ROWS / OM_ATTENTION_TILE) * p->params.col_tiles);
+      p->is_sm90
+          ? add_sm90(b, p, tiles, cols, depth)
+          : add_pass(
+                b, p, shader, p->blocks * (BLOCK_ROWS / OM_ATTENTION_TILE) * p->params.col_tiles);
   if (!d) return NULL;
   d->constant_count = 6;
   d->operand_count = 3;
@@ -77,7 +135,7 @@ static bool add_scores(om_gpu_binder *b, exact_pass *p) {
   const om_attention *a = p->attention;
   const om_shader shader =
       p->is_half ? OM_SHADER_ATTENTION_SCORES_HALF_EXACT : OM_SHADER_ATTENTION_SCORES_EXACT;
-  om_gpu_dispatch *d = add_product(b, p, shader, a->keys, a->depth);
+  om_gpu_dispatch *d = add_product(b, p, shader, score_tiles, a->keys, a->depth);
   if (!d) return false;
   d->constants[1] = (uint32_t)a->q.offset;
   d->constants[2] = (uint32_t)a->k.offset;
@@ -107,7 +165,7 @@ static bool add_values(om_gpu_binder *b, exact_pass *p) {
   const om_attention *a = p->attention;
   const om_shader shader =
       p->is_half ? OM_SHADER_ATTENTION_VALUES_HALF_EXACT : OM_SHADER_ATTENTION_VALUES_EXACT;
-  om_gpu_dispatch *d = add_product(b, p, shader, a->width, a->keys);
+  om_gpu_dispatch *d = add_product(b, p, shader, value_tiles, a->width, a->keys);
   if (!d) return false;
   d->constants[2] = (uint32_t)a->v.offset;
   d->constants[4] = (uint32_t)a->v.col_stride;
@@ -116,6 +174,19 @@ static bool add_values(om_gpu_binder *b, exact_pass *p) {
   d->operands[1] = om_gpu_read(b, OM_ATTENTION_V);
   d->operands[2] = om_gpu_write(b, 0);
   return true;
+}
+
+/* An element's scores, of element_bytes, must find room. */
+static bool takes_sm90(const om_gpu_binder *b,
+                       const om_attention *a,
+                       uint64_t element_bytes,
+                       uint64_t room_bytes) {
+  enum { QUAD = 4 };
+  return om_gpu_binder_features(b)->sm90 &&
+         om_gpu_input(b, OM_ATTENTION_Q)->dtype == OM_DTYPE_F32 &&
+         a->q_scale.kind == OM_SCALE_NONE && a->k_scale.kind == OM_SCALE_NONE &&
+         om_gpu_attention_lies_in_pieces(a, QUAD) && om_gpu_attention_y_lies_in_pieces(a, QUAD) &&
+         element_bytes <= room_bytes;
 }
 
 const char *om_gpu_bind_exact_attention(om_gpu_binder *b,
@@ -130,8 +201,10 @@ const char *om_gpu_bind_exact_attention(om_gpu_binder *b,
   uint64_t bytes = om_gpu_binder_limits(b)->max_binding_bytes;
   if (bytes > MOST_SCRATCH_BYTES) bytes = MOST_SCRATCH_BYTES;
   if (block_bytes > bytes) return "its rows are too long";
-  const uint64_t turns = pieces(blocks, bytes / block_bytes);
-  const uint64_t most = pieces(blocks, turns);
+  p.is_sm90 = takes_sm90(b, a, p.params.row_blocks * block_bytes, bytes);
+  const uint64_t unit = p.is_sm90 ? p.params.row_blocks : 1; /* blocks that stay together */
+  const uint64_t turns = pieces(blocks / unit, bytes / (block_bytes * unit));
+  const uint64_t most = pieces(blocks / unit, turns) * unit;
   p.scores = om_gpu_scratch(b, most * block_bytes);
   for (uint64_t first = 0; first < blocks; first += most) {
     p.params.first_block = (uint32_t)first;

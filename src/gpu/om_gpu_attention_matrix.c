@@ -63,12 +63,16 @@ bool om_gpu_attention_lies_in_pieces(const om_attention *a, uint32_t elems) {
   return true;
 }
 
+bool om_gpu_attention_y_lies_in_pieces(const om_attention *a, uint32_t elems) {
+  return is_in_pieces(&a->y, a->batch_rank, elems);
+}
+
 /* 16 bytes at a time can be read and written. */
 static bool suits_matrices(const om_gpu_binder *b, const om_attention *a) {
   enum { PIECE_BYTES = 16 };
   const om_dtype dtype = om_gpu_input(b, OM_ATTENTION_Q)->dtype;
   const uint32_t elems = (uint32_t)(PIECE_BYTES * 8 / om_dtype_bits(dtype));
-  return om_gpu_attention_lies_in_pieces(a, elems) && is_in_pieces(&a->y, a->batch_rank, elems);
+  return om_gpu_attention_lies_in_pieces(a, elems) && om_gpu_attention_y_lies_in_pieces(a, elems);
 }
 
 static bool takes(const om_gpu_binder *b,

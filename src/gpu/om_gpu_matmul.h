@@ -1,4 +1,4 @@
-/* Matrix products on matrix hardware, for the binders of products. */
+/* Matrix products by other kernels than matmul.comp, for the binders of products. */
 #ifndef OM_GPU_MATMUL_H
 #define OM_GPU_MATMUL_H
 
@@ -25,6 +25,17 @@ const char *om_gpu_bind_sm90(om_gpu_binder *b,
                              const om_matmul *m,
                              bool is_turned,
                              om_gpu_dispatch **out_dispatch);
+
+/* Exact products on Hopper, whose operands lie in quads. */
+enum { OM_SM90_CORES = 132 }; /* of an H200: a workgroup each, which takes tiles in turn */
+
+/* True if the device has a kernel for it that is estimated to take less than other_ns; then
+ * *out_shader is it, and the block's tiles and chunks are set. */
+bool om_gpu_takes_exact_sm90(const om_gpu_binder *b,
+                             uint64_t batch,
+                             uint64_t other_ns,
+                             om_matmul_params *params,
+                             om_shader *out_shader);
 
 /* A product of few rows: input 0 [rows, depth], whose rows are dense, by b [depth, cols]. */
 typedef struct om_few {

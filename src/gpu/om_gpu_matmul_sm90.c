@@ -66,8 +66,6 @@ static const struct {
     {half_tiles, half_shaders, OM_COUNT_OF(half_tiles)},
 };
 
-enum { CORES = 132 }; /* of an H200: a workgroup each, which takes tiles in turn */
-
 static uint64_t pieces(uint64_t count, uint64_t size) {
   return (count + size - 1) / size;
 }
@@ -96,7 +94,7 @@ static om_sm90_cut choose_cut(const om_matmul *m, bool is_half) {
       if (pieces(m->depth, cut.chunk_depth) != chunks) continue;
       cut.tile_count = pieces(m->rows, tile->rows) * pieces(m->cols, tile->cols);
       const uint64_t steps = cut.chunk_depth / OM_BLOCK_TERMS;
-      const uint64_t most = pieces(cut.tile_count * chunks, CORES);
+      const uint64_t most = pieces(cut.tile_count * chunks, OM_SM90_CORES);
       cut.cost_ns = most * (steps * tile->step_ns + tile->tile_ns) + tile->start_ns;
       if (chunks > 1) cut.cost_ns += SECOND_PASS_NS + chunks * result_bytes / 1024; /* 1 TB/s */
       if (cut.cost_ns < best.cost_ns) best = cut;
@@ -133,7 +131,7 @@ static om_matmul_matrix_params make_params(const om_matmul *m,
   const size_t unit = UNIT_BYTES / (is_half ? sizeof(uint16_t) : sizeof(float));
   const uint64_t tiles = cut->tile_count * cut->chunk_count;
   return (om_matmul_matrix_params){
-      .group_count = (uint32_t)(tiles < CORES ? tiles : CORES),
+      .group_count = (uint32_t)(tiles < OM_SM90_CORES ? tiles : OM_SM90_CORES),
       .tile_count = (uint32_t)cut->tile_count,
       .col_tiles = (uint32_t)pieces(m->cols, cut->tile->cols),
       .rows = (uint32_t)m->rows,

@@ -257,6 +257,8 @@ typedef enum om_primitive {
   OM_PRIMITIVE_FUNCTIONS = 1 << 3,  /* exp, log, tanh, erf, sigmoid, sin, cos, pow */
   OM_PRIMITIVE_ROUND = 1 << 4,      /* floor, ceil, round to even, float to integer */
   OM_PRIMITIVE_FLOAT16 = 1 << 5,    /* conversions, and loads and stores of 16-bit storage */
+  OM_PRIMITIVE_SM90 = 1 << 6, /* all but float16's, in kernels for Hopper: no operator's, there
+                                 are others */
 } om_primitive;
 
 typedef struct om_gpu_op {

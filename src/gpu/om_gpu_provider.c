@@ -108,8 +108,7 @@ static om_status open_index(om_ctx *ctx,
                             om_provider_session *session,
                             const om_gpu_options *options,
                             size_t index) {
-  const bool takes_ptx = om_has_sm90_kernels && session->mode == OM_MODE_FAST &&
-                         !options->no_matrix_hardware && !options->no_sm90;
+  const bool takes_ptx = om_has_sm90_kernels && !options->no_matrix_hardware && !options->no_sm90;
   return session->hal->open(ctx, index, takes_ptx, &session->device);
 }
 

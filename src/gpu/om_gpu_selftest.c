@@ -10,6 +10,9 @@
  * ways, answers twice), either answer passes. A CPU that cannot flush, in WebAssembly, is not asked
  * where they arise.
  *
+ * Where the device takes kernels for NVIDIA Hopper, these go through the same expressions in a
+ * kernel of their kind. If one is wrong the session has none of them.
+ *
  * float16 in memory is tried with all values there are, and with floats around and between them.
  *
  * Any NaN equals any other.
@@ -219,6 +222,19 @@ static void judge(om_provider_session *session, const cases *list, const uint32_
   om_flush_subnormals_end(state);
 }
 
+/* Kernels for Hopper flush, or the device has none. */
+static void judge_sm90(om_provider_session *session, const cases *list, const uint32_t *results) {
+  uint64_t state = om_flush_subnormals_begin();
+  for (uint32_t t = 0; t < TEST_COUNT; ++t) {
+    if (!is_right(&tests[t], list, results + (size_t)t * CASE_COUNT, false, state)) {
+      session->failed_primitives |= OM_PRIMITIVE_SM90;
+      session->features.sm90 = false;
+      session->info.has_sm90 = false;
+    }
+  }
+  om_flush_subnormals_end(state);
+}
+
 /* ---- Names ---- */
 
 static const struct {
@@ -234,6 +250,7 @@ static const struct {
     NAMED(FUNCTIONS, "functions"),
     NAMED(ROUND, "rounding"),
     NAMED(FLOAT16, "float16"),
+    NAMED(SM90, "kernels for Hopper"),
 #undef NAMED
 };
 
@@ -264,6 +281,8 @@ struct om_gpu_selftest {
   cases *list;       /* owned, as all of it */
   uint32_t *results; /* of the expressions */
   om_gpu_trial expressions;
+  uint32_t *sm90_results; /* NULL: the device has no kernels for Hopper */
+  om_gpu_trial sm90;
   half_cases *half_list; /* NULL: the device has no 16-bit storage */
   half_results *half_results;
   om_gpu_trial halves;
@@ -288,6 +307,21 @@ done:
   return st;
 }
 
+static om_status begin_sm90(om_ctx *ctx, om_provider_session *session, om_gpu_selftest *test) {
+  om_status st = OM_OK;
+  OM_GO_NEW(test->sm90_results, (size_t)TEST_COUNT * CASE_COUNT);
+  test->sm90 = (om_gpu_trial){.shader = OM_SHADER_SELFTEST_SM90_EXACT,
+                              .runs = TEST_COUNT,
+                              .count = CASE_COUNT,
+                              .inputs = test->list,
+                              .input_count = 3,
+                              .results = test->sm90_results,
+                              .result_count = 1};
+  OM_GO(om_gpu_trial_begin(ctx, session, &test->sm90));
+done:
+  return st;
+}
+
 static om_status begin_halves(om_ctx *ctx, om_provider_session *session, om_gpu_selftest *test) {
   om_status st = OM_OK;
   OM_GO_NEW(test->half_list, 1);
@@ -308,9 +342,11 @@ done:
 static void end(om_ctx *ctx, om_provider_session *session, om_gpu_selftest *test) {
   om_gpu_settle(ctx, session);
   om_gpu_trial_end(ctx, session, &test->expressions);
+  om_gpu_trial_end(ctx, session, &test->sm90);
   om_gpu_trial_end(ctx, session, &test->halves);
   om_delete(ctx, test->list);
   om_delete(ctx, test->results);
+  om_delete(ctx, test->sm90_results);
   om_delete(ctx, test->half_list);
   om_delete(ctx, test->half_results);
   om_delete(ctx, test);
@@ -327,6 +363,7 @@ om_status om_gpu_selftest_begin(om_ctx *ctx,
   if (session->hal == &om_hal_null) return OM_OK; /* computes nothing, so nothing wrong */
   OM_GO_NEW(test, 1);
   OM_GO(begin_expressions(ctx, session, test));
+  if (session->features.sm90) OM_GO(begin_sm90(ctx, session, test));
   if (session->features.storage_16bit) OM_GO(begin_halves(ctx, session, test));
   *out_test = test;
   test = NULL; /* the caller owns it now */
@@ -346,6 +383,10 @@ static om_status finish(om_ctx *ctx, om_provider_session *session, om_gpu_selfte
     if (!are_halves_right(test->half_list, test->half_results)) {
       session->failed_primitives |= OM_PRIMITIVE_FLOAT16;
     }
+  }
+  if (test->sm90_results) {
+    OM_TRY(om_gpu_trial_read(ctx, session, &test->sm90));
+    judge_sm90(session, test->list, test->sm90_results);
   }
   list_failures(session);
   return OM_OK;

@@ -103,6 +103,11 @@ static const om_op_case matmul_cases[] = {
     {.name = "sm90_chunks", .inputs = {"f32 70x3080", "f32 3080x132 const"}},
     {.name = "sm90_huge_values",
      .inputs = {"f32 900x136 range -1e9 1e9", "f32 136x772 const range -1e6 1e6"}},
+    /* Exact ones there: depths that end within a block, a group and a quad of columns. */
+    {.name = "sm90_exact_96x96", .inputs = {"f32 1500x164", "f32 164x772 const"}},
+    {.name = "sm90_exact_64x96", .inputs = {"f32 1030x100", "f32 100x772 const"}},
+    {.name = "sm90_exact_64x48", .inputs = {"f32 1030x292", "f32 292x388"}},
+    {.name = "sm90_exact_groups", .inputs = {"f32 70x1572", "f32 1572x132 const"}},
     {.name = "list_times_list", .inputs = {"f32 70", "f32 70"}},
     {.name = "list_times_matrix", .inputs = {"f32 12", "f32 12x5"}},
     {.name = "matrix_times_list", .inputs = {"f32 5x12", "f32 12"}},

@@ -69,6 +69,26 @@ static void test_kernels_of_float16(void **state) {
   expect_kernel_of(half, fast, &(shape){1, 64, 64, 12, 44}, "attention_rows16_64_half");
 }
 
+static void test_exact_on_hopper(void **state) {
+  const om_mode exact = OM_MODE_EXACT;
+  (void)state;
+  if (!om_has_sm90_kernels) skip();
+  expect_kernel_on("Hopper",
+                   OM_DTYPE_F32,
+                   exact,
+                   &(shape){8, 128, 128, 12, 64},
+                   "attention_sm90_scores_exact_64x64");
+  expect_kernel_on("Hopper",
+                   OM_DTYPE_F32,
+                   exact,
+                   &(shape){1, 1500, 1500, 12, 64},
+                   "attention_sm90_scores_exact_96x96");
+  expect_kernel_on(
+      "Hopper", OM_DTYPE_F32, exact, &(shape){1, 64, 64, 12, 42}, "attention_scores_exact");
+  expect_kernel_on(
+      "Hopper", OM_DTYPE_F16, exact, &(shape){1, 64, 64, 12, 64}, "attention_scores_half_exact");
+}
+
 static void expect_hopper(om_dtype dtype, const shape *s, const char *name) {
   expect_kernel_on("Hopper", dtype, OM_MODE_FAST, s, name);
 }
@@ -94,7 +114,7 @@ static void test_kernels_of_hopper(void **state) {
                    OM_DTYPE_F32,
                    OM_MODE_EXACT,
                    &(shape){1, 128, 128, 12, 32},
-                   "attention_scores_exact");
+                   "attention_sm90_scores_exact_64x64");
 }
 
 static void test_others_stay_portable(void **state) {
@@ -108,6 +128,7 @@ static void test_others_stay_portable(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_kernels_by_shape),
+      cmocka_unit_test(test_exact_on_hopper),
       cmocka_unit_test(test_kernels_of_float16),
       cmocka_unit_test(test_kernels_of_hopper),
       cmocka_unit_test(test_others_stay_portable),

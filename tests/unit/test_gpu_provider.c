@@ -88,10 +88,11 @@ static bool may_use_sm90(om_mode mode, bool no_sm90, bool no_matrix_hardware) {
   return may;
 }
 
-static void test_sm90_is_for_fast_mode(void **state) {
+static void test_sm90_is_for_both_modes(void **state) {
   (void)state;
   assert_true(may_use_sm90(OM_MODE_FAST, false, false) == om_has_sm90_kernels);
-  assert_false(may_use_sm90(OM_MODE_EXACT, false, false));
+  assert_true(may_use_sm90(OM_MODE_EXACT, false, false) == om_has_sm90_kernels);
+  assert_false(may_use_sm90(OM_MODE_EXACT, true, false));
   assert_false(may_use_sm90(OM_MODE_FAST, true, false));
   assert_false(may_use_sm90(OM_MODE_FAST, false, true));
 }
@@ -174,7 +175,7 @@ int main(void) {
       cmocka_unit_test(test_unknown_device_and_backend_are_named),
       cmocka_unit_test(test_options_of_another_size),
       cmocka_unit_test(test_check_gives_reasons),
-      cmocka_unit_test(test_sm90_is_for_fast_mode),
+      cmocka_unit_test(test_sm90_is_for_both_modes),
       cmocka_unit_test(test_claim_gives_reasons),
       cmocka_unit_test(test_halves_are_widened),
       cmocka_unit_test(test_operators_are_sorted_and_once),

@@ -108,6 +108,25 @@ static void test_halves_count(void **state) {
   rig_close(rig);
 }
 
+/* Kernels for Hopper are tried by themselves: a device that fails keeps the others. The null device
+ * computes nothing, so it fails. */
+static void test_kernels_for_hopper_count(void **state) {
+  om_gpu_options options = OM_GPU_OPTIONS_INIT;
+  (void)state;
+  if (!om_has_sm90_kernels) skip();
+  options.backend = "null";
+  options.device = "Hopper";
+  rig_open_with(rig, &options, OM_MODE_EXACT);
+  assert_true(rig->session->features.sm90);
+  assert_true(rig->session->info.has_sm90);
+  break_trial(0, 0, 0);
+  assert_true((rig->session->failed_primitives & OM_PRIMITIVE_SM90) != 0);
+  assert_non_null(strstr(rig->session->info.exact_failures, "kernels for Hopper"));
+  assert_false(rig->session->features.sm90);
+  assert_false(rig->session->info.has_sm90);
+  rig_close(rig);
+}
+
 /* Everything exact rests on addition: a device that cannot add runs nothing in exact mode. */
 static void test_no_arithmetic_no_operators(void **state) {
   const om_node node = {.type = "Relu", .domain = ""};
@@ -125,6 +144,7 @@ int main(void) {
       cmocka_unit_test(test_one_wrong_bit_is_found),
       cmocka_unit_test(test_every_expression_counts),
       cmocka_unit_test(test_halves_count),
+      cmocka_unit_test(test_kernels_for_hopper_count),
       cmocka_unit_test(test_no_arithmetic_no_operators),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

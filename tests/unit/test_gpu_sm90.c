@@ -137,11 +137,33 @@ static void test_products_by_size(void **state) {
   }
 }
 
+/* Exact kernels: the tile whose last turn leaves the fewest cores idle. */
+static void test_exact_products_by_size(void **state) {
+  static const struct {
+    int64_t a[2], cols;
+    size_t launches;
+    const char *first;
+  } cases[] = {
+      {{1024, 384}, 384, 1, "matmul_sm90_exact_64x48"},
+      {{1024, 768}, 768, 1, "matmul_sm90_exact_64x96"},
+      {{1500, 768}, 768, 1, "matmul_sm90_exact_96x96"},
+      {{1500, 3072}, 768, 1, "matmul_sm90_exact_96x96"},
+      {{1024, 769}, 384, 1, "matmul_tile"},
+      {{4, 768}, 768, 1, "matmul_rows_exact"},
+  };
+  (void)state;
+  memset(weights, 0, sizeof weights);
+  for (size_t i = 0; i < OM_COUNT_OF(cases); ++i) {
+    open_hopper(OM_MODE_EXACT, false);
+    expect_kernels(cases[i].a, cases[i].cols, cases[i].launches, cases[i].first);
+  }
+}
+
 static void test_switched_off(void **state) {
   (void)state;
   open_hopper(OM_MODE_FAST, true);
   expect_kernels((int64_t[]){128, 768}, 768, 1, "matmul_matrix_32x32");
-  open_hopper(OM_MODE_EXACT, false);
+  open_hopper(OM_MODE_EXACT, true);
   expect_kernels((int64_t[]){1024, 384}, 768, 1, "matmul_tile");
 }
 
@@ -165,6 +187,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_blocks),
       cmocka_unit_test(test_products_by_size),
+      cmocka_unit_test(test_exact_products_by_size),
       cmocka_unit_test(test_switched_off),
       cmocka_unit_test(test_runs),
   };

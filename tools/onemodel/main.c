@@ -38,7 +38,7 @@ static const char common[] =
     "  --require-gpu                 fail if an operator cannot run on the GPU\n"
     "  --no-fusion                   each operator in its own pass\n"
     "  --no-matrix-hardware          fast mode: no products on cooperative matrices\n"
-    "  --no-sm90                     fast mode: none of the kernels for NVIDIA Hopper\n"
+    "  --no-sm90                     none of the kernels for NVIDIA Hopper\n"
     "  --input NAME=FILE             .npy, .npz (member NAME) or a TensorProto .pb\n"
     "  --shape NAME=1x3x48x320       of an input that is filled at random\n"
     "  --seed N                      of random inputs; default: 1\n"

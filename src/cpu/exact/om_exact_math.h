@@ -10,8 +10,9 @@
  * quotient with the integer remainder, which needs nothing of the device but an estimate that is
  * off by less than four units in the last place.
  *
- * A shader defines OM_EXACT before it includes this. 0 maps the functions that GLSL has to its
- * own; so does a kernel in C for PTX. Elsewhere in C, OM_EXACT_PORTABLE makes the shaders' division and square root: for tests.
+ * A shader defines OM_EXACT before it includes this, and so does a kernel in C for PTX. 0 maps the
+ * functions that GLSL has to its own. Elsewhere in C, OM_EXACT_PORTABLE makes the shaders' division
+ * and square root: for tests.
  */
 #ifndef OM_EXACT_MATH_H
 #define OM_EXACT_MATH_H
@@ -19,9 +20,8 @@
 #ifdef __STDC_VERSION__
 #  include <stdbool.h>
 #  include <stdint.h>
-#  ifdef __NVPTX__ /* no C library: gpu/sm90/sm90_chain.h defines what a fast variant takes */
-#    define OM_FAST            1
-#    define OM_NATIVE_DIVISION 1
+#  ifdef __NVPTX__ /* no C library: gpu/sm90/sm90_math.h defines what is taken of one */
+#    define OM_FAST (OM_EXACT == 0)
 #  else
 #    include <math.h>
 #    include <string.h>

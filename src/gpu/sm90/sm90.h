@@ -47,6 +47,12 @@ SM90_INLINE uint32_t group_index(void) {
               __nvvm_read_ptx_sreg_nctaid_y() * __nvvm_read_ptx_sreg_ctaid_z());
 }
 
+/* How many workgroups there are in it. */
+SM90_INLINE uint32_t group_count(void) {
+  return __nvvm_read_ptx_sreg_nctaid_x() * __nvvm_read_ptx_sreg_nctaid_y() *
+         __nvvm_read_ptx_sreg_nctaid_z();
+}
+
 /* The warp's number, the same in all its threads for the compiler, too. */
 SM90_INLINE uint32_t warp_index(void) {
   return __nvvm_shfl_sync_idx_i32(0xffffffffu, thread_index() / 32, 0, 31);

@@ -9,16 +9,7 @@
 
 #include "abi/om_params.h"
 #include "gpu/sm90/sm90.h"
-
-/* What om_exact_math.h asks for in fast mode. */
-#define memcpy    __builtin_memcpy
-#define sqrtf(x)  __nvvm_sqrt_approx_f(x)
-#define exp(x)    __nvvm_ex2_approx_f((x) * 1.44269504f)
-#define log(x)    (__nvvm_lg2_approx_f(x) * 0.693147181f)
-#define pow(x, y) __nvvm_ex2_approx_f((y) * __nvvm_lg2_approx_f(x))
-#define sin(x)    __nvvm_sin_approx_f(x)
-#define cos(x)    __nvvm_cos_approx_f(x)
-#include "cpu/exact/om_exact_math.h"
+#include "gpu/sm90/sm90_math.h"
 
 enum { SM90_CHAIN_ITEMS = 8, SM90_UNIT = 8, SM90_MAX_WIDTH = 2 };
 
@@ -28,9 +19,11 @@ enum {
   CHAIN_VECTOR = 2,
   CHAIN_SAVED = 4,
   CHAIN_RELU = 1,
+  CHAIN_ERF = 11,
   CHAIN_GELU = 28,
   CHAIN_ADD = 64,
   CHAIN_MUL = 66,
+  CHAIN_DIV = 67,
   CHAIN_SAVE = 250,
   CHAIN_ADD_SCALED = 251,
   CHAIN_ROUND_HALF = 252,
@@ -206,8 +199,15 @@ SM90_INLINE void operate_all(uint32_t op,
     SM90_EACH(count) values[i] *= others[i];
   } else if (op == CHAIN_RELU) {
     SM90_EACH(count) values[i] = om_max(values[i], 0.0f);
+#if OM_EXACT /* what Gelu is made of */
+  } else if (op == CHAIN_ERF) {
+    SM90_EACH(count) values[i] = om_erf(values[i]);
+  } else if (op == CHAIN_DIV && !is_swapped) {
+    SM90_EACH(count) values[i] = om_div(values[i], others[i]);
+#else
   } else if (op == CHAIN_GELU) {
     SM90_EACH(count) values[i] = fast_gelu(values[i]);
+#endif
   } else {
     SM90_LOOP for (uint32_t k = 0; k < count; ++k) {
       const float x = is_swapped ? others[0] : values[0];

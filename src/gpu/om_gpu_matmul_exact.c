@@ -1,0 +1,61 @@
+/* Exact products by kernels for NVIDIA Hopper (sm90/matmul_exact_sm90.c), which have the parameters
+ * and the bits of the others: which tile, and whether the depth is cut into groups of terms whose
+ * sums a second pass adds, is estimated from what the workgroup with the most tiles has to do.
+ */
+#include "gpu/om_gpu_matmul.h"
+
+/* A tile and its cost in nanoseconds: of 32 terms, of a tile beside its terms, and of a workgroup
+ * beside its tiles. Measured on an NVIDIA H200 (2026-11-30). */
+typedef struct om_exact_tile {
+  om_shader shader;
+  uint32_t rows, cols;
+  uint32_t block_ns, tile_ns;
+} om_exact_tile;
+
+static const om_exact_tile tiles[] = {
+    {OM_SHADER_MATMUL_SM90_EXACT_96X96, 96, 96, 3360, 3700},
+    {OM_SHADER_MATMUL_SM90_EXACT_64X96, 64, 96, 2220, 2700},
+    {OM_SHADER_MATMUL_SM90_EXACT_64X48, 64, 48, 1200, 2000},
+};
+
+enum { BLOCK_TERMS = 32, START_NS = 2500, SECOND_PASS_NS = 3000, MOST_SCRATCH_BYTES = 64 << 20 };
+
+static uint64_t pieces(uint64_t count, uint64_t size) {
+  return (count + size - 1) / size;
+}
+
+static uint64_t cost_of(const om_exact_tile *tile, uint64_t tile_count, uint64_t depth) {
+  const uint64_t most = pieces(tile_count, OM_SM90_CORES);
+  return most * (pieces(depth, BLOCK_TERMS) * tile->block_ns + tile->tile_ns) + START_NS;
+}
+
+bool om_gpu_takes_exact_sm90(const om_gpu_binder *b,
+                             uint64_t batch,
+                             uint64_t other_ns,
+                             om_matmul_params *params,
+                             om_shader *out_shader) {
+  const uint64_t result_bytes = batch * params->rows * params->cols * sizeof(float);
+  const uint64_t groups = pieces(params->depth, OM_PRODUCT_GROUP);
+  uint64_t best_ns = other_ns;
+  if (!om_gpu_binder_features(b)->sm90) return false;
+  for (size_t i = 0; i < OM_COUNT_OF(tiles); ++i) {
+    const uint64_t row_tiles = pieces(params->rows, tiles[i].rows);
+    const uint64_t col_tiles = pieces(params->cols, tiles[i].cols);
+    for (uint64_t chunks = 1; chunks <= groups; chunks += groups > 1 ? groups - 1 : 1) {
+      const uint64_t depth = chunks == 1 ? params->depth : OM_PRODUCT_GROUP;
+      const uint64_t tile_count = batch * row_tiles * col_tiles * chunks;
+      uint64_t cost_ns = cost_of(&tiles[i], tile_count, depth);
+      if (chunks > 1) cost_ns += SECOND_PASS_NS + chunks * result_bytes / 1024; /* 1 TB/s */
+      if (chunks > 1 && chunks * result_bytes > MOST_SCRATCH_BYTES) continue;
+      if (cost_ns >= best_ns || tile_count > INT32_MAX) continue;
+      best_ns = cost_ns;
+      *out_shader = tiles[i].shader;
+      params->row_tiles = (uint32_t)row_tiles;
+      params->col_tiles = (uint32_t)col_tiles;
+      params->chunk_count = (uint32_t)chunks;
+      params->chunk_depth = (uint32_t)depth;
+      params->group_count = (uint32_t)tile_count;
+    }
+  }
+  return best_ns < other_ns;
+}

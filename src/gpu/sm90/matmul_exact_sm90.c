@@ -1,0 +1,79 @@
+/* Exact matrix products on Hopper: what matmul.comp's exact variants of whole quads compute, with
+ * the same parameters, bindings and bits, by sm90_exact.h.
+ *
+ * A tile is one of a chunk of the depth, of an element of the batch. Results go by way of shared
+ * memory to where a thread has eight neighbours of a row: the chain and the stores want that.
+ */
+//! kernel matmul_sm90_exact_96x96 bindings=r,r,w,r,r params=80 chain=1 threads=384 shared=178176 blocks=1 OM_EXACT=1 TEAMS=2 TILE_M=96 TILE_N=96 ROWS=6 COLS=8 WARP_COLS=4
+//! kernel matmul_sm90_exact_64x96 bindings=r,r,w,r,r params=80 chain=1 threads=384 shared=202752 blocks=1 OM_EXACT=1 TEAMS=3 TILE_M=64 TILE_N=96 ROWS=4 COLS=12 WARP_COLS=8
+//! kernel matmul_sm90_exact_64x48 bindings=r,r,w,r,r params=80 chain=1 threads=384 shared=172032 blocks=1 OM_EXACT=1 TEAMS=4 TILE_M=64 TILE_N=48 ROWS=4 COLS=8 WARP_COLS=2
+#define FLOAT        1
+#define FLOAT_RESULT 1
+#define TURNED       0
+#include "abi/matmul_params.h"
+#include "gpu/sm90/sm90_chain.h"
+
+typedef struct exact_args {
+  uint64_t a, b, y, operands[2];
+  om_matmul_params p;
+  om_chain_params chain;
+  uint32_t items[SM90_CHAIN_ITEMS];
+} exact_args;
+
+#include "gpu/sm90/sm90_exact.h"
+
+SM90_INLINE bool find_tile(const exact_args *args, uint32_t turn, exact_tile *t) {
+  const om_matmul_params *p = &args->p;
+  const uint32_t number = group_index() + turn * group_count();
+  const uint32_t tile = number % (p->row_tiles * p->col_tiles);
+  const uint32_t part = number / (p->row_tiles * p->col_tiles);
+  const uint32_t chunk = part % p->chunk_count;
+  const uint32_t element = part / p->chunk_count;
+  const uint32_t elements = p->group_count / p->col_tiles / p->row_tiles / p->chunk_count;
+  const uint32_t index_2 = element % p->batch_2;
+  const uint32_t index_1 = element / p->batch_2 % p->batch_1;
+  const uint32_t index_0 = element / p->batch_2 / p->batch_1;
+  const uint32_t begin = chunk * p->chunk_depth;
+  if (number >= p->group_count) return false;
+  t->row = tile / p->col_tiles * TILE_M;
+  t->col = tile % p->col_tiles * TILE_N;
+  t->rows = p->rows - t->row;
+  t->cols = p->cols - t->col;
+  t->a_pitch = p->a_row_stride;
+  t->b_pitch = p->b_depth_stride;
+  t->b_terms = t->depth = least(p->chunk_depth, p->depth - begin);
+  t->base = (uint64_t)(chunk * elements + element) * p->rows * p->cols;
+  t->a = (const float *)args->a + index_0 * p->a_stride_0 + index_1 * p->a_stride_1 +
+         index_2 * p->a_stride_2 + (uint64_t)t->row * p->a_row_stride + begin;
+  t->b = (const float *)args->b + index_0 * p->b_stride_0 + index_1 * p->b_stride_1 +
+         index_2 * p->b_stride_2 + (uint64_t)begin * p->b_depth_stride + t->col;
+  return true;
+}
+
+SM90_INLINE void finish_tile(const exact_args *args, const exact_tile *t) {
+  enum { UNITS = TILE_N / SM90_UNIT, COUNT = TILE_M * UNITS };
+  const sm90_chain chain = {
+      .operands = {(const float *)args->operands[0], (const float *)args->operands[1]},
+      .params = &args->chain,
+      .items = args->items};
+  SM90_LOOP for (uint32_t i = thread_index(); i < COUNT; i += OM_THREADS) {
+    const uint32_t row = i / UNITS;
+    const uint32_t col = i % UNITS * SM90_UNIT;
+    float values[SM90_UNIT];
+    if (row >= t->rows || col >= t->cols) continue;
+    const sm90_units at = {
+        .element = (uint32_t)t->base + (t->row + row) * args->p.cols + t->col + col,
+        .col = t->col + col,
+        .rows = 1,
+        .count = least(SM90_UNIT, t->cols - col),
+        .cols = args->p.cols};
+    shared_load4(sums_at((row * RESULT_PITCH + col) * 4), values);
+    shared_load4(sums_at((row * RESULT_PITCH + col) * 4 + 16), values + 4);
+    chain_apply(&chain, &at, values, 1);
+    store_units((float *)args->y, &at, values, 1);
+  }
+}
+
+SM90_KERNEL void OM_KERNEL(exact_args args) {
+  make_tiles(&args);
+}
