@@ -13,8 +13,7 @@
  * safe; if the reader does not come, the chain falls back to the last safe state.
  *
  * A normalisation takes the addition before it, where nobody else reads the sum: one that is a
- * dispatch by itself goes; and in fast mode the last one of a float16 chain moves, so that the sum
- * of a residual is not rounded.
+ * dispatch by itself goes; and in fast mode the last one of a chain moves where that is a gain.
  *
  * Every operation rounds on its own wherever it stands, so the bits do not change. Of float16 an
  * operator's result is rounded once more where it would have been stored: the item that begins the
@@ -270,6 +269,12 @@ static void drop_last(om_gpu_chain *chain) {
   if (!is_read) --chain->operand_count;
 }
 
+/* True if a sum is better made behind the dispatch whose chain has it: of float16 it is not rounded
+ * then; and a kernel for Hopper has few warps, which wait for what a chain reads. */
+static bool gains_without_sum(const om_gpu_dispatch *d) {
+  return om_gpu_chain_is_half(d) || om_shader_get(d->shader)->code_kind == OM_HAL_PTX;
+}
+
 static void take_residual(fusing *f, uint32_t at) {
   om_gpu_dispatch *norm = f->region->launches[at].dispatch;
   const uint32_t source = norm->takes_residual ? sole_source(f, norm) : NO_LAUNCH;
@@ -282,7 +287,7 @@ static void take_residual(fusing *f, uint32_t at) {
   if (om_gpu_is_elementwise(d) && d->constants[0] == 0 && d->chain.item_count == 1) {
     norm->operands[0] = d->operands[0];
     launch->is_absorbed = true;
-  } else if (f->plan->session->mode == OM_MODE_FAST && om_gpu_chain_is_half(d)) {
+  } else if (f->plan->session->mode == OM_MODE_FAST && gains_without_sum(d)) {
     drop_last(&d->chain);
   } else {
     return;
