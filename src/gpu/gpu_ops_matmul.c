@@ -325,19 +325,31 @@ static om_gpu_dispatch *add_product(om_gpu_binder *b,
   return d;
 }
 
+/* By a kernel for Hopper where one workgroup a core does: its launch costs less beside others. */
+static bool takes_sm90_sum(const om_gpu_binder *b, const om_matmul_sum_params *params) {
+  enum { THREADS = 256, UNIT = 8, MOST_CHUNKS = 8 };
+  const bool is_fast = om_gpu_binder_mode(b) == OM_MODE_FAST;
+  return om_gpu_binder_features(b)->sm90 && is_fast && params->part_cols == params->y_cols &&
+         params->y_cols % UNIT == 0 && params->elems <= OM_SM90_CORES * THREADS * UNIT &&
+         params->chunk_count <= MOST_CHUNKS;
+}
+
 static om_gpu_dispatch *add_sum(om_gpu_binder *b,
                                 om_gpu_operand chunks,
                                 const om_matmul_sum_params *params) {
   const om_gpu_operand to = om_gpu_write(b, 0);
-  om_gpu_dispatch *d =
-      om_gpu_add_dispatch(b, OM_GPU_KERNEL(b, MATMUL_SUM, om_gpu_output(b, 0)->dtype));
+  const om_dtype dtype = om_gpu_output(b, 0)->dtype;
+  const bool is_sm90 = takes_sm90_sum(b, params);
+  om_shader shader = OM_GPU_KERNEL(b, MATMUL_SUM, dtype);
+  if (is_sm90) shader = dtype == OM_DTYPE_F16 ? OM_SHADER_SUM_SM90_HALF : OM_SHADER_SUM_SM90;
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, shader);
   if (!d) return NULL;
   memcpy(d->params, params, sizeof *params);
   d->params_bytes = sizeof *params;
   d->operands[0] = chunks;
   d->operands[1] = to;
   d->operand_count = 2;
-  om_gpu_spread_groups(b, pieces(params->elems, 256), d->groups);
+  om_gpu_spread_groups(b, pieces(params->elems, is_sm90 ? 256 * 8 : 256), d->groups);
   d->has_chain = true;
   d->chain_value = to.index;
   d->chain.inner = d->chain.channels = 1;

@@ -15,6 +15,14 @@ static const char *check_dtype(om_gpu_binder *b, uint32_t input, om_dtype dtype)
   return om_gpu_reason(b, "its input %u is %s", input, om_dtype_name(tensor->dtype));
 }
 
+/* Rows that stand one after the other, with a scale and a bias that all have in common. */
+static bool are_dense(const om_gpu_rows *rows, const om_norm_place *place) {
+  const bool is_dense = rows->inner == 1 && rows->outer_stride == rows->row_elems;
+  const bool is_plain =
+      place->row_step == 0 && place->inner == 1 && place->period == rows->row_elems;
+  return is_plain && (is_dense || rows->row_count <= 1);
+}
+
 /* Subgroups that have a row each, of quads that their registers hold. 0: not for these rows. */
 static uint32_t quads_of_invocation(const om_gpu_binder *b,
                                     const om_gpu_rows *rows,
@@ -22,12 +30,45 @@ static uint32_t quads_of_invocation(const om_gpu_binder *b,
   enum { MOST_QUADS = 32, MOST_SUBGROUP = 64 };
   const uint32_t size = om_gpu_binder_limits(b)->subgroup_size;
   const uint32_t quads = rows->row_elems / 4;
-  const bool is_dense = rows->inner == 1 && rows->outer_stride == rows->row_elems;
-  const bool is_plain =
-      place->row_step == 0 && place->inner == 1 && place->period == rows->row_elems;
   if (!om_gpu_binder_features(b)->subgroups || size < 4 || size > MOST_SUBGROUP) return 0;
-  if (!is_plain || (!is_dense && rows->row_count > 1) || rows->row_elems % 4 != 0) return 0;
+  if (!are_dense(rows, place) || rows->row_elems % 4 != 0) return 0;
   return quads > MOST_QUADS * size ? 0 : (quads + size - 1) / size;
+}
+
+enum { CORES = 132, WARPS = 16 }; /* of an H200, and of a workgroup of norm_sm90.c: a row each */
+
+/* The kernel of sm90/norm_sm90.c for these rows, of octets; false: none is. Scale and bias are read
+ * before other launches are done: they are constants. */
+static bool find_sm90_kernel(const om_gpu_binder *b,
+                             const om_gpu_rows *rows,
+                             const om_norm_place *place,
+                             om_shader *out_shader) {
+  static const struct {
+    uint32_t most_elems;
+    om_shader shaders[2]; /* float32, float16 */
+  } kernels[] = {
+      {768, {OM_SHADER_NORM_SM90_768, OM_SHADER_NORM_SM90_768_HALF}},
+      {2048, {OM_SHADER_NORM_SM90_2048, OM_SHADER_NORM_SM90_2048_HALF}},
+  };
+  const bool is_half = om_gpu_input(b, 0)->dtype == OM_DTYPE_F16;
+  const bool is_fast = om_gpu_binder_mode(b) == OM_MODE_FAST;
+  if (!om_gpu_binder_features(b)->sm90 || !is_fast || !are_dense(rows, place)) return false;
+  if (rows->row_count > CORES * WARPS || rows->row_elems % 8 != 0) return false;
+  if (!om_gpu_input(b, 1)->data) return false;
+  if (om_gpu_input(b, 2) && !om_gpu_input(b, 2)->data) return false;
+  for (size_t i = OM_COUNT_OF(kernels); i-- > 0;) {
+    if (rows->row_elems > kernels[i].most_elems) return i + 1 < OM_COUNT_OF(kernels);
+    *out_shader = kernels[i].shaders[is_half];
+  }
+  return true;
+}
+
+/* A workgroup a core, each of as few rows as that leaves, but four: fewer workgroups count faster.
+ */
+static void spread_sm90(const om_gpu_binder *b, const om_gpu_rows *rows, uint32_t groups[3]) {
+  enum { FEW_ROWS = 4 };
+  const uint64_t count = (rows->row_count + (uint64_t)FEW_ROWS - 1) / FEW_ROWS;
+  om_gpu_spread_groups(b, count < CORES ? count : CORES, groups);
 }
 
 /* Rows in subgroups; else in workgroups of 256, whose lanes keep eight elements. Sets the constants
@@ -68,7 +109,9 @@ static const char *bind_rows(om_gpu_binder *b, const om_rows *rows, const om_nor
 
   uint32_t constants[2] = {0, 0};
   uint32_t constant_count = 0;
-  const om_shader shader = choose_rows(b, &fields, place, constants, &constant_count);
+  om_shader shader = OM_SHADER_LAYERNORM;
+  const bool is_sm90 = find_sm90_kernel(b, &fields, place, &shader);
+  if (!is_sm90) shader = choose_rows(b, &fields, place, constants, &constant_count);
   om_gpu_operand from = om_gpu_read(b, 0);
   om_gpu_operand scale = om_gpu_read(b, 1);
   om_gpu_operand bias = {.kind = OM_GPU_NOTHING};
@@ -99,7 +142,11 @@ static const char *bind_rows(om_gpu_binder *b, const om_rows *rows, const om_nor
   d->has_chain = true;
   d->chain_value = to.index;
   d->chain.inner = d->chain.channels = 1;
-  om_gpu_rows_spread(b, &fields, d);
+  if (is_sm90) {
+    spread_sm90(b, &fields, d->groups);
+  } else {
+    om_gpu_rows_spread(b, &fields, d);
+  }
   return NULL;
 }
 

@@ -1,0 +1,168 @@
+/* LayerNormalization and RMSNormalization on Hopper: rows that stand one after the other, of
+ * octets.
+ *
+ * A warp has a row: lane l has the octets l, l + 32, ... of it, all fetched before the first is
+ * looked at, and keeps them in registers. Scale and bias, which are constants, lie in shared
+ * memory. A residual may be added to the rows first. The mean, then the mean of the squared
+ * differences (in RMSNormalization of the squares), each as sums of the lanes, joined by shuffles;
+ * then the chain.
+ *
+ * There is at most one workgroup a core, whose warps have every so many-th row: for what is short
+ * between other kernels for Hopper.
+ */
+//! kernel norm_sm90_768        bindings=r,r,r,r,w,r,r params=56 constants=3 threads=512 shared=49408 blocks=1 chain=1 turns=1 FLOAT=1 OCTETS=3
+//! kernel norm_sm90_2048       bindings=r,r,r,r,w,r,r params=56 constants=3 threads=512 shared=49408 blocks=1 chain=1 turns=1 FLOAT=1 OCTETS=8
+//! kernel norm_sm90_768_half   bindings=r16,r16,r16,r16,w16,r16,r16 params=56 constants=3 threads=512 shared=49408 blocks=1 chain=1 turns=1 FLOAT=0 OCTETS=3
+//! kernel norm_sm90_2048_half  bindings=r16,r16,r16,r16,w16,r16,r16 params=56 constants=3 threads=512 shared=49408 blocks=1 chain=1 turns=1 FLOAT=0 OCTETS=8
+#define FLOAT_RESULT FLOAT
+#include "abi/layernorm_params.h"
+#include "gpu/sm90/sm90_chain.h"
+
+enum {
+  WARPS = OM_THREADS / 32,
+  PIECE_ELEMS = 16 / sizeof(sm90_element),
+  /* Of shared memory: scale, then bias. A core has one workgroup, so that rows spread evenly. */
+  BIAS_AT = OCTETS * 32 * SM90_UNIT * sizeof(sm90_element),
+};
+_Static_assert(2 * BIAS_AT <= OM_SHARED_BYTES && OM_SHARED_BYTES > 48 * 1024, "the head's");
+
+typedef struct norm_args {
+  uint64_t input, scale, bias, residual, output, operands[2];
+  om_layernorm_kernel_params p;
+  om_chain_params chain;
+  uint32_t is_centered, has_bias, has_residual;
+  uint32_t items[SM90_CHAIN_ITEMS];
+  sm90_turn turn;
+} norm_args;
+
+/* The octet of a row that is this lane's k-th; past the row's end its last. */
+SM90_INLINE uint32_t octet_of(const norm_args *args, uint32_t k) {
+  const uint32_t octet = thread_index() % 32 + k * 32;
+  const uint32_t last = args->p.row_elems / SM90_UNIT - 1;
+  return octet < last ? octet : last;
+}
+
+SM90_INLINE bool has_octet(const norm_args *args, uint32_t k) {
+  return (thread_index() % 32 + k * 32) * SM90_UNIT < args->p.row_elems;
+}
+
+/* Brings scale or bias to shared memory. */
+SM90_INLINE void bring(const norm_args *args, uint64_t from, uint32_t to) {
+  SM90_LOOP for (uint32_t at = thread_index(); at * PIECE_ELEMS < args->p.row_elems;
+                 at += OM_THREADS) {
+    copy16(shared_address(to + at * 16), (const char *)from + at * 16, 16);
+  }
+}
+
+/* An octet of what lies in shared memory. */
+SM90_INLINE void load_shared(uint32_t at, uint32_t octet, float out[SM90_UNIT]) {
+  const uint32_t from = shared_address(at + octet * SM90_UNIT * (uint32_t)sizeof(sm90_element));
+#if FLOAT
+  shared_load4(from, out);
+  shared_load4(from + 16, out + 4);
+#else
+  float words[4];
+  shared_load4(from, words);
+  SM90_UNROLL for (uint32_t i = 0; i < 4; ++i) {
+    unpack_halves(om_bits(words[i]), &out[2 * i], &out[2 * i + 1]);
+  }
+#endif
+}
+
+SM90_INLINE float sum_of_warp(float sum) {
+  SM90_UNROLL for (uint32_t distance = 16; distance > 0; distance /= 2) {
+    const int other = __nvvm_shfl_sync_bfly_i32(0xffffffffu, (int)om_bits(sum), (int)distance, 31);
+    sum += om_float((uint32_t)other);
+  }
+  return sum;
+}
+
+/* A row's octets, with the residual. */
+SM90_INLINE void load_row(const norm_args *args, uint32_t row, float values[OCTETS][SM90_UNIT]) {
+  const uint32_t begin = row * args->p.row_elems;
+  SM90_UNROLL for (uint32_t k = 0; k < OCTETS; ++k) {
+    load_unit((const sm90_element *)args->input + begin + octet_of(args, k) * SM90_UNIT, values[k]);
+  }
+  if (args->has_residual == 0) return;
+  float residual[OCTETS][SM90_UNIT];
+  SM90_UNROLL for (uint32_t k = 0; k < OCTETS; ++k) {
+    const uint32_t at = begin + octet_of(args, k) * SM90_UNIT;
+    load_unit((const sm90_element *)args->residual + at, residual[k]);
+  }
+  SM90_UNROLL for (uint32_t k = 0; k < OCTETS; ++k) {
+    SM90_EACH(SM90_UNIT) values[k][i] += residual[k][i];
+  }
+}
+
+/* Takes the mean away; what the differences are to be multiplied by. */
+SM90_INLINE float find_factor(const norm_args *args, float values[OCTETS][SM90_UNIT]) {
+  const float each = 1.0f / args->p.count;
+  float squares = 0.0f;
+  if (args->is_centered != 0) {
+    float sum = 0.0f;
+    SM90_UNROLL for (uint32_t k = 0; k < OCTETS; ++k) {
+      float part = 0.0f;
+      SM90_EACH(SM90_UNIT) part += values[k][i];
+      sum += has_octet(args, k) ? part : 0.0f;
+    }
+    const float mean = sum_of_warp(sum) * each;
+    SM90_UNROLL for (uint32_t k = 0; k < OCTETS; ++k) {
+      SM90_EACH(SM90_UNIT) values[k][i] -= mean;
+    }
+  }
+  SM90_UNROLL for (uint32_t k = 0; k < OCTETS; ++k) {
+    float part = 0.0f;
+    SM90_EACH(SM90_UNIT) part += values[k][i] * values[k][i];
+    squares += has_octet(args, k) ? part : 0.0f;
+  }
+  return 1.0f / __nvvm_sqrt_approx_f(sum_of_warp(squares) * each + args->p.epsilon);
+}
+
+/* Scale, bias, the chain, and the store of an octet. */
+SM90_INLINE void finish_octet(
+    const norm_args *args, uint32_t row, uint32_t octet, float factor, float values[SM90_UNIT]) {
+  float operands[SM90_UNIT];
+  const sm90_units at = {.element = row * args->p.row_elems + octet * SM90_UNIT,
+                         .col = octet * SM90_UNIT,
+                         .rows = 1,
+                         .count = SM90_UNIT,
+                         .cols = args->p.row_elems};
+  const sm90_chain chain = {
+      .operands = {(const void *)args->operands[0], (const void *)args->operands[1]},
+      .params = &args->chain,
+      .items = args->items};
+  load_shared(0, octet, operands);
+  SM90_EACH(SM90_UNIT) values[i] *= factor * operands[i];
+  if (args->has_bias != 0) {
+    load_shared(BIAS_AT, octet, operands);
+    SM90_EACH(SM90_UNIT) values[i] += operands[i];
+  }
+  chain_apply(&chain, &at, values, 1);
+  store_unit((sm90_result *)args->output + at.element, values);
+}
+
+SM90_INLINE void finish_row(const norm_args *args, uint32_t row, float values[OCTETS][SM90_UNIT]) {
+  const float factor = find_factor(args, values);
+  /* One text for all octets, which move on by one each time: the chain is long. */
+  SM90_LOOP for (uint32_t k = 0; k < OCTETS && has_octet(args, k); ++k) {
+    finish_octet(args, row, octet_of(args, k), factor, values[0]);
+    SM90_UNROLL for (uint32_t n = 0; n + 1 < OCTETS; ++n) {
+      SM90_EACH(SM90_UNIT) values[n][i] = values[n + 1][i];
+    }
+  }
+}
+
+SM90_KERNEL void OM_KERNEL(norm_args args) {
+  const uint32_t row = group_index() + warp_index() * __nvvm_read_ptx_sreg_nctaid_x();
+  float values[OCTETS][SM90_UNIT];
+  bring(&args, args.scale, 0);
+  if (args.has_bias != 0) bring(&args, args.bias, BIAS_AT);
+  copies_commit();
+  if (thread_index() == 0) turn_wait(&args.turn);
+  barrier_all();
+  if (row < args.p.row_count) load_row(&args, row, values);
+  copies_wait(0);
+  barrier_all();
+  if (row < args.p.row_count) finish_row(&args, row, values);
+  turn_end(&args.turn);
+}
