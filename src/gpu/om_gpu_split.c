@@ -2,10 +2,13 @@
 #include "gpu/om_gpu_split.h"
 
 #include "base/om_thread.h"
+#include "cpu/exact/om_clones.h"
 #include "cpu/exact/om_exact_math.h"
 
 enum {
-  BATCH_TERMS = 8, /* of an octet of columns, split at once */
+  SPLIT_TERMS = 8, /* of an octet of columns, split at once */
+  SPLIT = SPLIT_TERMS * OM_SPLIT_COLS,
+  BATCH_TERMS = 16, /* put in their place at once: two pieces of a block */
   BATCH = BATCH_TERMS * OM_SPLIT_COLS,
   EXPONENTS = 0x7f800000,
   MAGNITUDE = 0x7fffffff,
@@ -13,20 +16,23 @@ enum {
   EXPONENT_SHIFT = 23,
   HALF_BIAS = 112, /* the exponents' difference */
   HALF_SHIFT = 13,
+  HALF_TAIL = 0x1fff,  /* bits that a float16 lacks */
+  HALF_ROUND = 0x0fff, /* below half of its last */
   HALF_SIGN = 0x8000,
   HALF_INFINITY = 0x7c00,
   HALF_NAN = 0x7e00,
   LEAST_NORMAL_HALF = 0x38800000,      /* 2^-14 */
+  LEAST_INFINITE_HALF = 0x477ff000,    /* 65520, half way to 2^16 */
   LEAST_FACTOR = 32 << EXPONENT_SHIFT, /* 2^-95: the scale of a smaller one is near the end */
 };
 
-static uint32_t bits_of(float value) {
+static inline uint32_t bits_of(float value) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
   return bits;
 }
 
-static float float_of(uint32_t bits) {
+static inline float float_of(uint32_t bits) {
   float value;
   memcpy(&value, &bits, sizeof value);
   return value;
@@ -37,26 +43,41 @@ uint64_t om_split_bytes(size_t depth, size_t cols) {
          sizeof(float);
 }
 
-/* A value that om_round_half gave, as a float16. */
-static uint32_t half_bits(float value) {
+/* `yes` where `is`, without a branch: a compiler makes no vectors of a loop that has one. */
+static inline uint32_t choose(bool is, uint32_t yes, uint32_t no) {
+  const uint32_t mask = 0U - (uint32_t)is;
+  return (yes & mask) | (no & ~mask);
+}
+
+/* The bits of om_round_half(value), and that as a float16. */
+static inline uint32_t round_half(float value, uint32_t *out_half) {
   const uint32_t magnitude = bits_of(value) & MAGNITUDE;
-  const uint32_t normal = (magnitude - (HALF_BIAS << EXPONENT_SHIFT)) >> HALF_SHIFT;
-  const uint32_t small = bits_of(float_of(magnitude) + 0.5f) - bits_of(0.5f);
-  uint32_t bits = magnitude < LEAST_NORMAL_HALF ? small : normal;
-  bits = magnitude >= EXPONENTS ? HALF_INFINITY : bits;
-  bits = magnitude > EXPONENTS ? HALF_NAN : bits;
-  return bits | (bits_of(value) >> 16 & HALF_SIGN);
+  const uint32_t even = magnitude >> HALF_SHIFT & 1;
+  const uint32_t units = bits_of(float_of(magnitude) + 0.5f) - bits_of(0.5f); /* of 2^-24 */
+  const uint32_t small = bits_of(float_of(units + bits_of(0.5f)) - 0.5f);
+  uint32_t bits = (magnitude + HALF_ROUND + even) & ~(uint32_t)HALF_TAIL;
+  uint32_t half = (bits - (HALF_BIAS << EXPONENT_SHIFT)) >> HALF_SHIFT;
+  bits = choose(magnitude < LEAST_NORMAL_HALF, small, bits);
+  half = choose(magnitude < LEAST_NORMAL_HALF, units, half);
+  bits = choose(magnitude >= LEAST_INFINITE_HALF, EXPONENTS, bits);
+  half = choose(magnitude >= LEAST_INFINITE_HALF, HALF_INFINITY, half);
+  bits = choose(magnitude > EXPONENTS, OM_NAN_BITS, bits);
+  half = choose(magnitude > EXPONENTS, HALF_NAN, half);
+  *out_half = half | (bits_of(value) >> 16 & HALF_SIGN);
+  return bits | (bits_of(value) & ~(uint32_t)MAGNITUDE);
 }
 
 /* Without branches and of a fixed length, so that compilers make vector instructions of it: a
  * session with a large model waits for this. */
-static void split(const float values[BATCH], uint16_t high[BATCH], uint16_t low[BATCH]) {
-  for (size_t i = 0; i < BATCH; ++i) {
+OM_CLONES static void split(const float values[SPLIT], uint16_t high[SPLIT], uint16_t low[SPLIT]) {
+  for (size_t i = 0; i < SPLIT; ++i) {
     const bool is_number = (bits_of(values[i]) & MAGNITUDE) < EXPONENTS;
-    const float rounded = om_round_half(float_of(is_number ? bits_of(values[i]) : 0));
-    const float rest = (values[i] - rounded) * (float)OM_SPLIT_LOW_SCALE;
-    high[i] = (uint16_t)half_bits(rounded);
-    low[i] = (uint16_t)half_bits(om_round_half(rest));
+    uint32_t half;
+    const float rounded =
+        float_of(round_half(float_of(choose(is_number, bits_of(values[i]), 0)), &half));
+    high[i] = (uint16_t)half;
+    (void)round_half((values[i] - rounded) * (float)OM_SPLIT_LOW_SCALE, &half);
+    low[i] = (uint16_t)half;
   }
 }
 
@@ -69,7 +90,7 @@ typedef struct work {
   size_t pitch, terms; /* of the units: filled up */
 } work;
 
-static float value_at(const work *w, size_t term, size_t col) {
+static inline float value_at(const work *w, size_t term, size_t col) {
   const om_split_layout *layout = w->layout;
   const size_t at = layout->is_turned ? col * layout->depth + term : term * layout->cols + col;
   float value;
@@ -78,7 +99,7 @@ static float value_at(const work *w, size_t term, size_t col) {
 }
 
 /* Columns of a term, those past the last one 0. */
-static void read_octet(const work *w, size_t term, size_t first, float out[OM_SPLIT_COLS]) {
+static inline void read_octet(const work *w, size_t term, size_t first, float out[OM_SPLIT_COLS]) {
   const om_split_layout *layout = w->layout;
   const size_t left = layout->cols - first;
   if (left >= OM_SPLIT_COLS && !layout->is_turned) {
@@ -91,25 +112,27 @@ static void read_octet(const work *w, size_t term, size_t first, float out[OM_SP
 }
 
 /* The power of two at or below each column's largest number. */
-static void find_factors(const work *w, size_t first, uint32_t factors[OM_SPLIT_COLS]) {
+OM_CLONES static void find_factors(const work *w, size_t first, uint32_t factors[OM_SPLIT_COLS]) {
   float values[OM_SPLIT_COLS];
-  for (size_t i = 0; i < OM_SPLIT_COLS; ++i) factors[i] = LEAST_FACTOR;
+  int32_t most[OM_SPLIT_COLS];
+  for (size_t i = 0; i < OM_SPLIT_COLS; ++i) most[i] = LEAST_FACTOR;
   for (size_t term = 0; term < w->layout->depth; ++term) {
     read_octet(w, term, first, values);
     for (size_t i = 0; i < OM_SPLIT_COLS; ++i) {
-      const uint32_t magnitude = bits_of(values[i]) & MAGNITUDE;
-      factors[i] = magnitude > factors[i] && magnitude < EXPONENTS ? magnitude : factors[i];
+      const int32_t magnitude = (int32_t)(bits_of(values[i]) & MAGNITUDE);
+      const int32_t number = magnitude < EXPONENTS ? magnitude : 0;
+      most[i] = number > most[i] ? number : most[i];
     }
   }
-  for (size_t i = 0; i < OM_SPLIT_COLS; ++i) factors[i] &= EXPONENTS;
+  for (size_t i = 0; i < OM_SPLIT_COLS; ++i) factors[i] = (uint32_t)most[i] & EXPONENTS;
 }
 
 /* A batch of split values to where they belong; term: its first. */
-static void place_batch(const work *w,
-                        size_t term,
-                        size_t first,
-                        const uint16_t high[BATCH],
-                        const uint16_t low[BATCH]) {
+OM_CLONES static void place_batch(const work *w,
+                                  size_t term,
+                                  size_t first,
+                                  const uint16_t high[BATCH],
+                                  const uint16_t low[BATCH]) {
   if (!w->layout->is_blocks) {
     for (size_t i = 0; i < BATCH_TERMS; ++i) {
       uint16_t *unit = w->units + ((term + i) * w->pitch + first) * 2;
@@ -120,11 +143,32 @@ static void place_batch(const work *w,
   }
   const size_t number = term / OM_BLOCK_TERMS * (w->pitch / OM_SPLIT_COLS) + first / OM_SPLIT_COLS;
   uint16_t *block = w->units + number * 2 * OM_BLOCK_ELEMS;
-  for (size_t i = 0; i < BATCH; ++i) {
-    const size_t in_block = term % OM_BLOCK_TERMS + i / OM_SPLIT_COLS;
-    const size_t at = om_block_place(in_block, i % OM_SPLIT_COLS, false);
-    block[at] = high[i];
-    block[OM_BLOCK_ELEMS + at] = low[i];
+  for (size_t col = 0; col < OM_SPLIT_COLS; ++col) {
+    for (size_t piece = 0; piece < 2; ++piece) {
+      uint16_t *to = block + om_block_place(term % OM_BLOCK_TERMS + 2 * piece, col, false);
+      for (size_t k = 0; k < 8; ++k) {
+        const size_t from = k / 2 * 4 + k % 2 + 2 * piece;
+        to[k] = high[from * OM_SPLIT_COLS + col];
+        to[OM_BLOCK_ELEMS + k] = low[from * OM_SPLIT_COLS + col];
+      }
+    }
+  }
+}
+
+/* The values of SPLIT_TERMS terms, scaled; those past the last one 0. */
+static inline void read_scaled(const work *w,
+                               size_t term,
+                               size_t first,
+                               const float scales[OM_SPLIT_COLS],
+                               float values[SPLIT]) {
+  for (size_t i = 0; i < SPLIT_TERMS; ++i) {
+    float *row = values + i * OM_SPLIT_COLS;
+    if (term + i < w->layout->depth) {
+      read_octet(w, term + i, first, row);
+      for (size_t k = 0; k < OM_SPLIT_COLS; ++k) row[k] *= scales[k];
+    } else {
+      memset(row, 0, OM_SPLIT_COLS * sizeof *row);
+    }
   }
 }
 
@@ -137,15 +181,13 @@ static void fill_octet(const work *w, size_t first) {
     scales[i] = float_of((exponents << EXPONENT_SHIFT) - factors[i]);
   }
   for (size_t term = 0; term < w->terms; term += BATCH_TERMS) {
-    float values[BATCH] = {0};
     uint16_t high[BATCH];
     uint16_t low[BATCH];
-    for (size_t i = 0; i < BATCH_TERMS && term + i < w->layout->depth; ++i) {
-      float *row = values + i * OM_SPLIT_COLS;
-      read_octet(w, term + i, first, row);
-      for (size_t k = 0; k < OM_SPLIT_COLS; ++k) row[k] *= scales[k];
+    for (size_t at = 0; at < BATCH; at += SPLIT) {
+      float values[SPLIT];
+      read_scaled(w, term + at / OM_SPLIT_COLS, first, scales, values);
+      split(values, high + at, low + at);
     }
-    split(values, high, low);
     place_batch(w, term, first, high, low);
   }
 }

@@ -44,7 +44,8 @@ typedef struct om_split_layout {
 
 uint64_t om_split_bytes(size_t depth, size_t cols);
 
-/* An om_gpu_fill: arg is an om_split_layout, target has om_split_bytes bytes. */
+/* An om_gpu_fill: arg is an om_split_layout, target has om_split_bytes bytes, which need not be
+ * zeroed. */
 void om_split_fill(om_ctx *ctx, const void *arg, const void *source, void *target);
 
 /* Blocks of float32 and of float16, the second from float16 as they are (om_gpu_blocks.c). */

@@ -8,6 +8,7 @@
  * Constants that the host makes are made in one room: fresh memory for each would cost a large
  * model's session a fault for every page of its weights.
  */
+#include "gpu/om_gpu_split.h"
 #include "gpu/om_gpu_state.h"
 
 enum {
@@ -80,11 +81,9 @@ static void clear_range(void *arg, size_t begin, size_t end) {
   memset((char *)arg + begin, 0, end - begin);
 }
 
-/* Zeroed memory on the host, until the next call. */
-static om_status take_room(om_ctx *ctx,
-                           om_provider_session *session,
-                           uint64_t bytes,
-                           char **out_room) {
+/* Memory on the host, until the next call. */
+static om_status take_room(
+    om_ctx *ctx, om_provider_session *session, uint64_t bytes, bool is_zeroed, char **out_room) {
   enum { GRAIN = 256 * 1024 };
   om_status st = OM_OK;
   *out_room = NULL;
@@ -92,7 +91,7 @@ static om_status take_room(om_ctx *ctx,
     om_gpu_room_deinit(ctx, session);
     OM_GO_NEW(session->room, bytes);
     session->room_bytes = bytes;
-  } else {
+  } else if (is_zeroed) {
     om_parallel_for(ctx, bytes, GRAIN, clear_range, session->room);
   }
   *out_room = session->room;
@@ -121,7 +120,8 @@ om_status om_gpu_store_get(om_ctx *ctx,
   const void *data = source;
   uint64_t padded = om_size_align(bytes, 4);
   if (fill || padded != bytes) {
-    OM_TRY(take_room(ctx, session, padded, &made));
+    /* The one that writes every byte is the one that large models wait for. */
+    OM_TRY(take_room(ctx, session, padded, fill != om_split_fill, &made));
     if (fill) {
       fill(ctx, arg, source, made);
     } else {
