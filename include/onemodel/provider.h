@@ -72,10 +72,11 @@ struct om_provider {
   const char *name; /* "gpu"; static */
 
   /* False: the session leaves this rewrite (om_rewrite.name) out. NULL: all are welcome. `options`
-   * may be of any build, or wrong: open, which comes later, says so. */
+   * may be of any build, or wrong: open says so. */
   bool (*wants_rewrite)(const void *options, const char *name);
 
-  /* Opens a device for one session. `options` is om_session_options.provider_options. */
+  /* Opens a device for one session. `options` is om_session_options.provider_options. Meanwhile the
+   * session makes its graph ready on another thread, and asks wants_rewrite there. */
   om_status (*open)(struct om_ctx *ctx,
                     const om_provider *self,
                     const void *options,

@@ -38,6 +38,14 @@ om_allocator om_default_allocator(void) {
   return (om_allocator){.alloc = default_alloc, .free = default_free, .user = NULL};
 }
 
+static void raise_peak(om_memory_use *use, uint64_t live) {
+  uint64_t peak = __atomic_load_n(&use->peak_bytes, __ATOMIC_RELAXED);
+  while (live > peak &&
+         !__atomic_compare_exchange_n(
+             &use->peak_bytes, &peak, live, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+}
+
 /* False, and nothing is counted, where that would be more than the limit. */
 static bool count_alloc(om_memory_use *use, size_t bytes) {
   if (!use) return true;
@@ -47,12 +55,14 @@ static bool count_alloc(om_memory_use *use, size_t bytes) {
     return false;
   }
   __atomic_fetch_add(&use->allocations, 1, __ATOMIC_RELAXED);
-  uint64_t peak = __atomic_load_n(&use->peak_bytes, __ATOMIC_RELAXED);
-  while (live > peak &&
-         !__atomic_compare_exchange_n(
-             &use->peak_bytes, &peak, live, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-  }
+  raise_peak(use, live);
   return true;
+}
+
+void om_memory_use_add(om_memory_use *use, const om_memory_use *more) {
+  if (!use) return;
+  __atomic_fetch_add(&use->allocations, more->allocations, __ATOMIC_RELAXED);
+  raise_peak(use, __atomic_add_fetch(&use->live_bytes, more->live_bytes, __ATOMIC_RELAXED));
 }
 
 static void count_free(om_memory_use *use, size_t bytes) {

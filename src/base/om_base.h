@@ -118,6 +118,9 @@ om_status om_resize_bytes(
   om_grow((ctx), (void **)&(array), (count), &(capacity), sizeof *(array))
 om_status om_grow(om_ctx *ctx, void **array, size_t count, size_t *capacity, size_t elem_bytes);
 
+/* Counts in `use` (NULL: nowhere) what `more` counted too; its limit is not looked at. */
+void om_memory_use_add(om_memory_use *use, const om_memory_use *more);
+
 /* Makes *given the context's allocator, if it is not NULL; one without both functions is
  * OM_E_INVALID_ARGUMENT. */
 om_status om_ctx_use_allocator(om_ctx *ctx, const om_allocator *given);

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -128,6 +129,50 @@ void om_mutex_lock(om_mutex *mutex) {
 
 void om_mutex_unlock(om_mutex *mutex) {
   (void)pthread_mutex_unlock(&mutex->lock);
+}
+
+int om_thread_start(pthread_t *out_thread, void *(*fn)(void *arg), void *arg) {
+#ifdef __EMSCRIPTEN__
+  return pthread_create(out_thread, NULL, fn, arg);
+#else
+  sigset_t all, before;
+  (void)sigfillset(&all);
+  (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int result = pthread_create(out_thread, NULL, fn, arg);
+  (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return result;
+#endif
+}
+
+struct om_task {
+  om_task_fn fn;
+  void *arg;
+  pthread_t thread;
+  bool has_thread;
+};
+
+static void *run_task(void *arg) {
+  const om_task *task = arg;
+  task->fn(task->arg);
+  return NULL;
+}
+
+om_status om_task_begin(om_ctx *ctx, om_task_fn fn, void *arg, om_task **out_task) {
+  om_task *task = om_new_bytes(ctx, 1, sizeof *task);
+  *out_task = task;
+  if (!task) return OM_E_OUT_OF_MEMORY;
+  *task = (om_task){.fn = fn, .arg = arg};
+#ifndef __EMSCRIPTEN__ /* a page has few workers, and its loops want them */
+  task->has_thread = om_thread_start(&task->thread, run_task, task) == 0;
+#endif
+  if (!task->has_thread) (void)run_task(task);
+  return OM_OK;
+}
+
+void om_task_end(om_ctx *ctx, om_task *task) {
+  if (!task) return;
+  if (task->has_thread) (void)pthread_join(task->thread, NULL);
+  om_delete(ctx, task);
 }
 
 uint64_t om_now_ns(void) {

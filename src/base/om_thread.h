@@ -7,6 +7,8 @@
 #ifndef OM_THREAD_H
 #define OM_THREAD_H
 
+#include <pthread.h>
+
 #include "base/om_base.h"
 
 /* Works on elements [begin, end). Must not fail: what can fail is checked before the loop. */
@@ -29,6 +31,19 @@ om_status om_mutex_create(om_ctx *ctx, om_mutex **out_mutex);
 void om_mutex_destroy(om_ctx *ctx, om_mutex *mutex);
 void om_mutex_lock(om_mutex *mutex);
 void om_mutex_unlock(om_mutex *mutex);
+
+/* Work of its own beside the caller's; the caller ends it. */
+typedef void (*om_task_fn)(void *arg);
+typedef struct om_task om_task;
+
+/* Calls fn(arg) on a thread of its own; where none can be had, and in a browser, before it returns.
+ * fn has a context of its own: an error is for one thread. */
+om_status om_task_begin(om_ctx *ctx, om_task_fn fn, void *arg, om_task **out_task);
+/* Returns when fn has. NULL is fine. */
+void om_task_end(om_ctx *ctx, om_task *task);
+
+/* Starts a thread that gets none of the program's signals. The result is pthread_create's. */
+int om_thread_start(pthread_t *out_thread, void *(*fn)(void *arg), void *arg);
 
 /* Nanoseconds of a clock that never goes back. */
 uint64_t om_now_ns(void);

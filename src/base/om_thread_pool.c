@@ -8,7 +8,6 @@
 #include "base/om_thread_pool.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 
 #include "base/om_thread.h"
@@ -115,24 +114,10 @@ static void *work(void *arg) {
   }
 }
 
-/* Signals of the program are not for workers. */
-static int make_worker(om_thread_pool *pool, pthread_t *out_thread) {
-#ifdef __EMSCRIPTEN__
-  return pthread_create(out_thread, NULL, work, pool);
-#else
-  sigset_t all, before;
-  (void)sigfillset(&all);
-  (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int result = pthread_create(out_thread, NULL, work, pool);
-  (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-  return result;
-#endif
-}
-
 static void make_workers(om_thread_pool *pool, uint32_t wanted) {
   while (pool->helper_count < wanted && !pool->is_short) {
     pool->is_short = pool->helper_count == pool->helper_room ||
-                     make_worker(pool, &pool->helpers[pool->helper_count]) != 0;
+                     om_thread_start(&pool->helpers[pool->helper_count], work, pool) != 0;
     if (!pool->is_short) ++pool->helper_count;
   }
 }

@@ -116,11 +116,7 @@ om_status om_gpu_prepared_take(om_ctx *ctx,
                    OM_E_INVALID_ARGUMENT,
                    "The device was prepared for another mode, or with another allocator.");
   }
-  if (ctx->use) {
-    ctx->use->allocations += prepared->use.allocations;
-    ctx->use->live_bytes += prepared->use.live_bytes;
-    if (ctx->use->peak_bytes < ctx->use->live_bytes) ctx->use->peak_bytes = ctx->use->live_bytes;
-  }
+  om_memory_use_add(ctx->use, &prepared->use);
   *out_session = prepared->session;
   prepared->session = NULL;
   prepared->use = (om_memory_use){0};

@@ -99,8 +99,7 @@ static om_status fill(om_ctx *ctx,
   OM_GO(om_thread_pool_create(ctx, ctx->thread_count, &session->workers));
   ctx->workers = session->workers;
   if (options->mode == OM_MODE_FAST) OM_GO(om_fast_create(ctx, &session->fast));
-  OM_GO(om_session_prepare_graph(ctx, session, graph, options));
-  OM_GO(om_session_open_provider(ctx, session, options));
+  OM_GO(om_session_open(ctx, session, graph, options));
   OM_GO(om_scope_complete(ctx, &session->scope));
   OM_GO_NEW(session->is_bound, session->scope.graph.input_count);
   if (has_fixed_inputs(&session->scope.graph)) {

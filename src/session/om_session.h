@@ -75,10 +75,12 @@ om_status om_session_prepare_graph(om_ctx *ctx,
                                    const om_graph *source,
                                    const om_session_options *options);
 
-/* Opens the provider. */
-om_status om_session_open_provider(om_ctx *ctx,
-                                   om_session *session,
-                                   const om_session_options *options);
+/* Opens the provider, if there is one, and prepares the graph beside it: a driver takes a large
+ * part of a second, and making a large model's graph ready may too. */
+om_status om_session_open(om_ctx *ctx,
+                          om_session *session,
+                          const om_graph *source,
+                          const om_session_options *options);
 
 /* Checks the caller's tensors against the model and fills session->scope.bound. Without need_data,
  * data may be NULL and an input whose shape the model fixes may be left out. */

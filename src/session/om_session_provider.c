@@ -1,4 +1,5 @@
 /* Opening the provider, and what its check says about each node when the session is made. */
+#include "base/om_thread.h"
 #include "session/om_report.h"
 #include "session/om_session.h"
 
@@ -59,16 +60,48 @@ done:
   return st;
 }
 
-om_status om_session_open_provider(om_ctx *ctx,
-                                   om_session *session,
-                                   const om_session_options *options) {
+typedef struct graph_work { /* beside the opening of the provider */
+  om_session *session;
+  const om_graph *source;
+  const om_session_options *options;
+  om_ctx ctx; /* its own, with the error below */
+  om_error error;
+  om_status status;
+} graph_work;
+
+static void prepare_graph(void *arg) {
+  graph_work *work = arg;
+  work->status = om_session_prepare_graph(&work->ctx, work->session, work->source, work->options);
+}
+
+om_status om_session_open(om_ctx *ctx,
+                          om_session *session,
+                          const om_graph *source,
+                          const om_session_options *options) {
+  om_status st = OM_OK;
+  graph_work *work = NULL;
+  om_task *task = NULL;
   const om_provider *provider = options->provider;
-  if (!provider) return OM_OK;
+  if (!provider) return om_session_prepare_graph(ctx, session, source, options);
   if (provider->struct_bytes != sizeof *provider) {
     return OM_FAIL(ctx, OM_E_INVALID_ARGUMENT, "The provider was built for another version.");
   }
-  return provider->open(
+  OM_GO_NEW(work, 1);
+  work->session = session;
+  work->source = source;
+  work->options = options;
+  work->ctx = *ctx;
+  work->ctx.error = &work->error;
+  OM_GO(om_task_begin(ctx, prepare_graph, work, &task));
+  st = provider->open(
       ctx, provider, options->provider_options, options->mode, &session->provider_session);
+  om_task_end(ctx, task);
+  if (work->status == OM_OK) goto done;
+  st = work->status; /* what is wrong with the model comes first */
+  *ctx->error = work->error;
+done:
+  om_delete(ctx, work);
+  return st;
 }
 
 om_status om_scope_ask_provider(om_ctx *ctx, om_scope *scope) {

@@ -336,6 +336,25 @@ static void passes_on_that_the_device_does_not_open(void **state) {
   om_model_destroy(model);
 }
 
+/* The graph is made ready while the device opens, and what is wrong with the model comes first. */
+static void names_the_models_fault_before_the_devices(void **state) {
+  om_error error;
+  om_graph_builder b;
+  om_fake_device device = {.fails_to_open = true};
+  (void)state;
+  for (int k = 0; k < 2; ++k) {
+    om_build_begin(&b, 14);
+    om_value_id x = om_build_input(&b, "x", OM_DTYPE_F32, 1, (int64_t[]){3}, NULL);
+    om_build_output(&b, om_build_node(&b, "NoSuchOperator", "odd", 1, &x));
+    om_model *model = om_build_model(&b);
+    device.fails_to_open = k == 0;
+    assert_null(make_session(model, &device, false, OM_E_UNSUPPORTED, &error));
+    assert_non_null(strstr(error.message, "NoSuchOperator"));
+    assert_int_equal(device.close_count, k); /* one that had opened is closed */
+    om_model_destroy(model);
+  }
+}
+
 /* ---- require_gpu ---- */
 
 static void count_lines(void *user, om_log_level level, const char *message) {
@@ -404,6 +423,7 @@ int main(void) {
       cmocka_unit_test(gives_a_reason_on_the_cpu_alone),
       cmocka_unit_test(survives_a_failed_region),
       cmocka_unit_test(passes_on_that_the_device_does_not_open),
+      cmocka_unit_test(names_the_models_fault_before_the_devices),
       cmocka_unit_test(require_gpu_names_what_check_refuses),
       cmocka_unit_test(require_gpu_names_what_claim_refuses),
   };

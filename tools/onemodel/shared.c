@@ -41,6 +41,27 @@ static void write_log(void *user, om_log_level level, const char *message) {
     fprintf(stderr, "onemodel: %s\n", message);
 }
 
+/* Makes the session; without a device named, on the CPU where there turns out to be no GPU. To look
+ * for one first would load all drivers once more. */
+static int make_session(const options *o, const om_model *model, bool is_named, opened *out) {
+  om_error error, no_gpu;
+  size_t device_count = 0;
+  if (om_session_create(model, &out->session_options, &out->session, &error) == OM_OK) {
+    return EXIT_DONE;
+  }
+  if (is_named || (om_gpu_list(NULL, 0, &device_count, &no_gpu) == OM_OK && device_count > 0)) {
+    return report_error(&error);
+  }
+  if (o->require_gpu) {
+    return report_problem(EXIT_UNSUPPORTED, "There is no GPU: %s", no_gpu.message);
+  }
+  out->on_gpu = false;
+  out->session_options.provider = NULL;
+  out->session_options.provider_options = NULL;
+  om_status status = om_session_create(model, &out->session_options, &out->session, &error);
+  return status == OM_OK ? EXIT_DONE : report_error(&error);
+}
+
 int open_session(const options *o,
                  const om_model *model,
                  const char *device,
@@ -49,8 +70,6 @@ int open_session(const options *o,
                  const char *const *extra_outputs,
                  size_t extra_output_count,
                  opened *out) {
-  om_error error;
-  size_t device_count = 0;
   memset(out, 0, sizeof *out);
   out->gpu = (om_gpu_options)OM_GPU_OPTIONS_INIT;
   out->gpu.collect_timings = collect_timings;
@@ -66,27 +85,20 @@ int open_session(const options *o,
   s->extra_outputs = extra_outputs;
   s->extra_output_count = extra_output_count;
   s->log.write = write_log;
-  if (!device) {
-    out->on_gpu = om_gpu_list(NULL, 0, &device_count, &error) == OM_OK && device_count > 0;
-    if (!out->on_gpu && o->require_gpu) {
-      return report_problem(EXIT_UNSUPPORTED, "There is no GPU: %s", error.message);
-    }
-  } else if (strcmp(device, "cpu") != 0) {
-    out->on_gpu = true;
-    if (strncmp(device, "gpu:", 4) == 0) {
-      out->gpu.device = device + 4;
-    } else if (strcmp(device, "gpu") != 0) {
-      out->gpu.device = device;
-    }
+  out->on_gpu = !device || strcmp(device, "cpu") != 0;
+  if (device && strncmp(device, "gpu:", 4) == 0) {
+    out->gpu.device = device + 4;
+  } else if (device && strcmp(device, "gpu") != 0) {
+    out->gpu.device = device;
   }
   if (out->on_gpu) {
     s->provider = om_gpu_provider();
     s->provider_options = &out->gpu;
   }
   progress_begin("preparing the session");
-  om_status status = om_session_create(model, s, &out->session, &error);
+  const int code = make_session(o, model, device != NULL, out);
   progress_end();
-  return status == OM_OK ? EXIT_DONE : report_error(&error);
+  return code;
 }
 
 void close_session(opened *it) {
