@@ -102,6 +102,8 @@ typedef struct om_gpu_info {
   double submit_ms;       /* submit calls */
   double wait_ms;         /* waiting for the device and copying back */
   bool has_sm90;          /* it may use the kernels for NVIDIA Hopper */
+  uint64_t staged_bytes;  /* in the last run: copied on the host to where the device reads them. Of
+                             an input in memory of om_session_lend_memory only a small one is */
 } om_gpu_info;
 
 /* Fills *out_info from a session made with om_gpu_provider. OM_E_INVALID_ARGUMENT otherwise. */

@@ -375,7 +375,8 @@ typedef struct om_run om_run; /* a run under way; shared as its session is */
 
 /* Begins a run without waiting for it. It goes on when it is polled, on the thread that polls; its
  * results have the bits of om_session_run. Runs of one session take turns in the order in which
- * they were begun, and every other call on the session first ends those under way.
+ * they were begun, and every other call on the session first ends those under way, but for the two
+ * that lend memory and take it back.
  *
  *     om_run *run = NULL;
  *     bool is_done = false;
@@ -408,6 +409,35 @@ OM_API OM_MUST_CHECK om_status om_run_poll(om_run *run, bool *out_is_done, om_er
  *          else as om_session_run
  */
 OM_API OM_MUST_CHECK om_status om_run_finish(om_run *run, om_error *error);
+
+/* Lends memory for inputs that a run need not copy: the device reads it itself, and so does the
+ * processor, at full speed. Write a tensor into it and give that to a run, as any other:
+ *
+ *     void *pixels = NULL;
+ *     if (om_session_lend_memory(session, byte_count, &pixels, &error) != OM_OK) ...
+ *     om_named_tensor input = {"x", om_tensor_of(OM_DTYPE_F32, 4, dims, pixels)};
+ *     for (;;) {
+ *       read_picture(pixels);
+ *       if (om_session_run(session, &args, &error) != OM_OK) ...
+ *     }
+ *
+ * The memory is zeroed and at a multiple of 64. It may hold several tensors, each at a multiple of
+ * its type's size; one that is not at a multiple of 4 bytes, or is not so many long, is copied all
+ * the same, and so is a small one, which takes no longer. Any shape that fits may use it. It may be
+ * written from a run's end to the begin of the next that reads it; threads that run one session
+ * take memory of their own each. Where there is no device, or none that reads the host's memory (a
+ * browser), it is plain memory, and runs have the same results.
+ *
+ * Owner:   the session; it goes back with om_session_return_memory, or at the session's end.
+ * Errors:  OM_E_OUT_OF_DEVICE_MEMORY, OM_E_DEVICE_LOST
+ */
+OM_API OM_MUST_CHECK om_status om_session_lend_memory(om_session *session,
+                                                      size_t byte_count,
+                                                      void **out_data,
+                                                      om_error *error);
+
+/* Takes back what om_session_lend_memory gave, while no run reads it. NULL is fine. */
+OM_API void om_session_return_memory(om_session *session, void *data);
 
 /* Builds the plan for these input shapes (data may be NULL), so that the first run is as quick as
  * the later ones. An input whose shape the model fixes may be left out. */

@@ -134,6 +134,16 @@ struct om_provider {
   const void *(*lend)(om_provider_plan *plan, size_t region, size_t write);
 
   void (*plan_end)(struct om_ctx *ctx, om_provider_plan *plan); /* NULL is fine */
+
+  /* Zeroed memory of the provider's, at a multiple of 64, which begin reads without a copy of the
+   * host's; a caller's inputs come to lie in it. *out_data NULL: plain memory is as good. Given
+   * back before the session is closed, and while no region that reads it is under way. Both NULL:
+   * there is none. */
+  om_status (*memory_lend)(struct om_ctx *ctx,
+                           om_provider_session *session,
+                           size_t byte_count,
+                           void **out_data);
+  void (*memory_return)(struct om_ctx *ctx, om_provider_session *session, void *data);
 };
 
 /* The provider session of a session, NULL on the CPU alone. For the package's own queries. */

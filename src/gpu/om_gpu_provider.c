@@ -188,6 +188,7 @@ void om_gpu_session_close(om_ctx *ctx, om_provider_session *session) {
     om_gpu_store_deinit(ctx, session, &session->weights);
     om_gpu_widen_deinit(ctx, session);
     om_gpu_room_deinit(ctx, session);
+    om_gpu_memory_deinit(ctx, session);
     session->hal->close(ctx, session->device);
   }
   om_delete(ctx, session);
@@ -433,6 +434,8 @@ static const om_provider provider = {
     .never_waits = never_waits,
     .lend = om_gpu_lend,
     .plan_end = plan_end,
+    .memory_lend = om_gpu_memory_lend,
+    .memory_return = om_gpu_memory_return,
 };
 
 const om_provider *om_gpu_provider(void) {

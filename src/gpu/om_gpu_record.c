@@ -4,7 +4,8 @@
  *
  * A region is recorded at its first run and submitted again afterwards; only an arena that grew
  * in between makes its recordings stale. Long regions are cut into recordings of a bounded
- * amount of work; at the first run each is handed over as soon as it stands.
+ * amount of work; at the first run each is handed over as soon as it stands. Where inputs lie in
+ * lent memory, what moves them is a recording of its own (om_gpu_lent.c).
  *
  * Barriers. `ranges` holds what was read and written since the last barrier. A barrier comes
  * before a launch that reads what was written or writes what was read or written; what touches
@@ -152,11 +153,8 @@ static om_status begin_piece(om_ctx *ctx, recorder *r) {
   return has_timings(r->plan->session) ? mark_time(ctx, r) : mark_profile(ctx, r);
 }
 
-static om_status end_piece(om_ctx *ctx, recorder *r) {
+static om_status hand_over(om_ctx *ctx, recorder *r, om_hal_recording *recording) {
   om_provider_session *session = r->plan->session;
-  om_hal_recording *recording = r->current;
-  r->current = NULL;
-  OM_TRY(session->hal->recording_end(ctx, recording));
   if (!r->hands_over) return OM_OK;
   uint64_t begin = om_now_ns();
   OM_TRY(session->hal->submit(ctx, session->device, &recording, 1, &session->submitted));
@@ -164,6 +162,24 @@ static om_status end_piece(om_ctx *ctx, recorder *r) {
   ++session->info.submissions;
   r->submit_ns += om_now_ns() - begin;
   return OM_OK;
+}
+
+static om_status end_piece(om_ctx *ctx, recorder *r) {
+  om_hal_recording *recording = r->current;
+  r->current = NULL;
+  OM_TRY(r->plan->session->hal->recording_end(ctx, recording));
+  return hand_over(ctx, r, recording);
+}
+
+/* The uploads, where they are not a part of the first piece. */
+static om_status add_head(om_ctx *ctx, recorder *r) {
+  om_gpu_region *region = r->region;
+  om_hal_recording *head = NULL;
+  if (!region->heads) return OM_OK;
+  OM_TRY(om_gpu_get_head(ctx, r->plan, region, has_timings(r->plan->session), &head));
+  OM_TRY(OM_GROW(ctx, region->recordings, region->recording_count, region->recording_capacity));
+  region->recordings[region->recording_count++] = head;
+  return hand_over(ctx, r, head);
 }
 
 /* ---- What is recorded ---- */
@@ -207,6 +223,7 @@ static om_status record_copies(om_ctx *ctx, recorder *r, bool is_upload) {
   const om_provider_session *session = r->plan->session;
   const om_gpu_region *region = r->region;
   size_t count = is_upload ? region->read_count : region->write_count;
+  if (is_upload && region->heads) return OM_OK; /* in the head */
   for (size_t i = 0; i < count; ++i) {
     om_gpu_operand operand = {.kind = OM_GPU_VALUE,
                               .index = is_upload ? region->reads[i] : region->writes[i]};
@@ -239,6 +256,7 @@ static om_status record_findings(om_ctx *ctx, recorder *r) {
 
 static om_status record_all(om_ctx *ctx, recorder *r) {
   const om_provider_session *session = r->plan->session;
+  OM_TRY(add_head(ctx, r));
   OM_TRY(begin_piece(ctx, r));
   OM_TRY(record_copies(ctx, r, true));
   OM_TRY(mark_profile(ctx, r));
@@ -274,9 +292,10 @@ void om_gpu_settle(om_ctx *ctx, om_provider_session *session) {
 
 static void drop_recordings(om_ctx *ctx, om_provider_session *session, om_gpu_region *region) {
   om_gpu_settle(ctx, session);
-  for (size_t i = 0; i < region->recording_count; ++i) {
+  for (size_t i = region->heads ? 1 : 0; i < region->recording_count; ++i) {
     session->hal->recording_destroy(ctx, session->device, region->recordings[i]);
   }
+  om_gpu_drop_heads(ctx, session, region);
   region->recording_count = 0;
   region->generation = 0;
   region->dispatches = 0;
@@ -286,6 +305,10 @@ void om_gpu_region_deinit(om_ctx *ctx, om_provider_session *session, om_gpu_regi
   drop_recordings(ctx, session, region);
   om_delete(ctx, region->recordings);
   region->recordings = NULL;
+}
+
+static bool is_recorded(const om_provider_session *session, const om_gpu_region *region) {
+  return region->generation == session->arena.generation && region->recording_count > 0;
 }
 
 /* Records the region anew, handing pieces over where that pays. */
@@ -358,11 +381,13 @@ static om_status stage_reads(om_ctx *ctx,
   for (size_t i = 0; i < region->read_count; ++i) {
     const void *data = reads[i];
     size_t bytes = om_gpu_host_bytes(plan, region->reads[i]);
+    if (region->heads && region->sources[i].buffer != session->arena.upload) continue;
     if (om_gpu_value_is_widened(plan, region->reads[i])) {
       OM_TRY(om_gpu_widen_read(ctx, session, reads[i], bytes / 2, &data));
       bytes *= 2;
     }
     OM_TRY(upload_bytes(ctx, session, region->read_offsets[i], data, bytes));
+    session->info.staged_bytes += bytes;
   }
   return OM_OK;
 }
@@ -398,10 +423,27 @@ const void *om_gpu_lend(om_provider_plan *plan, size_t region_index, size_t writ
   return bytes ? bytes + region->write_offsets[write] : NULL;
 }
 
+/* Where the run's inputs lie, and the recording that uploads them from there, if it is one of its
+ * own. */
+static om_status place_reads(om_ctx *ctx,
+                             om_provider_plan *plan,
+                             om_gpu_region *region,
+                             const void *const *reads) {
+  om_provider_session *session = plan->session;
+  if (!region->heads && om_gpu_reads_lent(plan, region, reads)) {
+    drop_recordings(ctx, session, region); /* their first has the uploads */
+    OM_TRY(om_gpu_add_heads(ctx, plan, region));
+  }
+  if (region->heads) om_gpu_find_sources(plan, region, reads);
+  OM_TRY(stage_reads(ctx, plan, region, reads));
+  if (!region->heads || !is_recorded(session, region)) return OM_OK;
+  return om_gpu_get_head(ctx, plan, region, has_timings(session), &region->recordings[0]);
+}
+
 /* The times and counts in the information are a run's: its first region starts them. */
 static void begin_counts(om_gpu_info *info, size_t region_index) {
   if (region_index != 0) return;
-  info->dispatches = info->submissions = 0;
+  info->dispatches = info->submissions = info->staged_bytes = 0;
   info->device_ms = info->record_ms = info->submit_ms = info->wait_ms = 0.0;
 }
 
@@ -418,8 +460,8 @@ om_status om_gpu_region_begin(om_ctx *ctx,
   uint64_t begin = om_now_ns();
   OM_TRY(om_gpu_demands_check_reads(ctx, plan, region, reads));
   OM_TRY(om_gpu_arena_fit(ctx, session, region));
-  OM_TRY(stage_reads(ctx, plan, region, reads));
-  if (region->generation != session->arena.generation || region->recording_count == 0) {
+  OM_TRY(place_reads(ctx, plan, region, reads));
+  if (!is_recorded(session, region)) {
     OM_TRY(record_region(ctx, plan, region, &is_handed_over, &submit_ns));
   }
   uint64_t recorded = om_now_ns();

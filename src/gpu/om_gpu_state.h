@@ -84,6 +84,21 @@ typedef struct om_gpu_arena {
   uint64_t generation; /* grows when a buffer is replaced: recordings are stale then */
 } om_gpu_arena;
 
+/* ---- Memory lent to callers: om_gpu_lent.c ---- */
+
+typedef struct om_gpu_lent {
+  om_hal_buffer *buffer; /* owned */
+  char *data;            /* its bytes on the host */
+  uint64_t bytes;
+} om_gpu_lent;
+
+typedef struct om_gpu_head {   /* the uploads of a region from one set of places */
+  om_hal_recording *recording; /* owned; NULL: none */
+  om_hal_binding *sources;     /* in the plan's pool, by read */
+} om_gpu_head;
+
+enum { OM_GPU_MAX_HEADS = 8 }; /* of a region: for as many callers that have memory of their own */
+
 /* ---- float16 as float32: om_gpu_widen.c ---- */
 
 typedef struct om_gpu_wide { /* a constant of the session */
@@ -127,6 +142,9 @@ struct om_provider_session {
   om_gpu_kernels kernels;
   om_gpu_cache cache;
   om_gpu_arena arena;
+  om_gpu_lent *lents; /* owned */
+  size_t lent_count, lent_capacity;
+  uint64_t lent_generation;         /* grows when one is given back: heads are stale then */
   const om_provider_plan *profiled; /* of the last run, for its step times; may be NULL */
   uint64_t submitted;               /* number of the last submission */
   uint64_t waited;                  /* the last one known to be done */
@@ -193,8 +211,13 @@ typedef struct om_gpu_region {
   om_hal_recording **recordings; /* owned; the array itself too */
   size_t recording_count, recording_capacity;
   uint64_t generation; /* of the arena when they were made; 0: none */
-  uint64_t dispatches; /* recorded */
-  uint64_t *times;     /* profiles only: the start, the uploads, each launch, the end */
+  om_gpu_head *heads;  /* in the pool. NULL: no run gave it lent memory, and the first recording has
+                          the uploads; else that is a head, which it does not own */
+  size_t next_head;    /* the one to be made anew */
+  uint64_t lent_generation; /* of the session when the heads were made */
+  om_hal_binding *sources;  /* in the pool; of the run under way, by read. NULL: no heads */
+  uint64_t dispatches;      /* recorded */
+  uint64_t *times;          /* profiles only: the start, the uploads, each launch, the end */
 } om_gpu_region;
 
 #define OM_GPU_NO_SLOT UINT32_MAX
@@ -323,6 +346,36 @@ om_status om_gpu_arena_place(om_ctx *ctx,
 /* Grows the session's slabs and staging buffers to what the region needs. */
 om_status om_gpu_arena_fit(om_ctx *ctx, om_provider_session *session, const om_gpu_region *region);
 void om_gpu_arena_deinit(om_ctx *ctx, om_provider_session *session);
+
+/* ---- om_gpu_lent.c ---- */
+
+/* om_provider.memory_lend and memory_return. */
+om_status om_gpu_memory_lend(om_ctx *ctx,
+                             om_provider_session *session,
+                             size_t byte_count,
+                             void **out_data);
+void om_gpu_memory_return(om_ctx *ctx, om_provider_session *session, void *data);
+void om_gpu_memory_deinit(om_ctx *ctx, om_provider_session *session);
+
+/* Whether one of the region's reads lies in lent memory, for a region without heads. */
+bool om_gpu_reads_lent(const om_provider_plan *plan,
+                       const om_gpu_region *region,
+                       const void *const *reads);
+/* Room for the heads of a region that has no recordings. */
+om_status om_gpu_add_heads(om_ctx *ctx, om_provider_plan *plan, om_gpu_region *region);
+/* Fills region->sources: places in lent memory, or in the staging buffer. */
+void om_gpu_find_sources(const om_provider_plan *plan,
+                         const om_gpu_region *region,
+                         const void *const *reads);
+/* The recording that uploads from region->sources: kept, or made. `is_timed`: its start is taken.
+ */
+om_status om_gpu_get_head(om_ctx *ctx,
+                          om_provider_plan *plan,
+                          om_gpu_region *region,
+                          bool is_timed,
+                          om_hal_recording **out_head);
+/* Destroys the recordings of the heads; nothing of them is running. */
+void om_gpu_drop_heads(om_ctx *ctx, om_provider_session *session, om_gpu_region *region);
 
 /* ---- om_gpu_elementwise.c ---- */
 

@@ -68,6 +68,7 @@ static void destroy(om_ctx *ctx, om_session *session) {
   om_session_delete_run(ctx, session->spare_run);
   om_scope_deinit(ctx, &session->scope);
   om_fast_destroy(ctx, session->fast);
+  om_session_take_back_memory(ctx, session);
   if (session->provider_session) session->provider->close(ctx, session->provider_session);
   om_delete(ctx, session->listed);
   om_delete(ctx, session->strings);

@@ -21,6 +21,11 @@ typedef struct om_turn { /* a run, from what its caller gave to its results */
   bool is_region_begun;
 } om_turn;
 
+typedef struct om_lent { /* memory of om_session_lend_memory */
+  void *data;
+  bool is_providers; /* else plain memory */
+} om_lent;
+
 struct om_run { /* of om_session_run_begin; its session's lock guards it */
   om_session *session;
   om_turn turn;
@@ -55,6 +60,9 @@ struct om_session { /* shared: every entry takes the lock */
   om_node_diagnostics *listed; /* owned: its nodes */
   char *strings;               /* owned: the bytes of the last results that are strings */
   bool *is_bound;              /* owned; per graph input */
+
+  om_lent *lents; /* owned, with their memory */
+  size_t lent_count, lent_capacity;
 
   om_run *first_run; /* not done yet, in the order of their turns; their callers own them */
   om_run *spare_run; /* owned; may be NULL: one that was finished, for the next */
@@ -115,6 +123,9 @@ bool om_session_never_waits(const om_session *session);
 om_status om_session_end_runs(om_ctx *ctx, om_session *session);
 
 void om_session_delete_run(om_ctx *ctx, om_run *run);
+
+/* om_session_memory.c: takes back what is lent still. */
+void om_session_take_back_memory(om_ctx *ctx, om_session *session);
 
 /* Moves the bytes of results that are strings into the session's memory. */
 om_status om_session_keep_strings(om_ctx *ctx,

@@ -76,6 +76,40 @@ static void host_buffers_feed_copies(void **state) {
   hf_free(device);
 }
 
+/* What the host writes into lent memory is there for the next submission, and the host reads it. */
+static void lent_memory_feeds_copies(void **state) {
+  (void)state;
+  enum { BYTES = 256 * sizeof(float) };
+  om_hal_buffer *lent[3] = {NULL};
+  if (!hf.target.hal->host_view) {
+    print_message("the backend lends no memory\n");
+    skip();
+  }
+  om_hal_buffer *device = hf_buffer(OM_HAL_DEVICE, BYTES);
+  for (int k = 0; k < 3; ++k) { /* also where they share a block of the device's */
+    lent[k] = hf_buffer(OM_HAL_LENT, BYTES + 4);
+    float *values = hf.target.hal->host_view(hf.device, lent[k]);
+    assert_non_null(values);
+    assert_int_equal((uintptr_t)values % 64, 0);
+    for (int i = 0; i < 257; ++i) values[i] = (float)(i + k);
+  }
+  for (int k = 0; k < 3; ++k) {
+    float *values = hf.target.hal->host_view(hf.device, lent[k]);
+    om_hal_recording *recording = hf_begin(0, 0);
+    hf_copy(recording, hf_bind(lent[k], 4, BYTES), hf_bind(device, 0, BYTES));
+    hf_end(recording);
+    for (int run = 0; run < 3; ++run) {
+      hf_run(recording);
+      hf_expect(device, 256, values[1], 1.0F);
+      for (int i = 0; i < 257; ++i) values[i] += 5.0F;
+    }
+    hf_free_recording(recording);
+  }
+  HF_FAILS(hf.target.hal->upload(&hf.ctx, hf.device, lent[0], 0, "abc", 4), OM_E_INTERNAL, "lent");
+  for (int k = 0; k < 3; ++k) hf_free(lent[k]);
+  hf_free(device);
+}
+
 /* A driver may allow 4096 allocations in all. */
 static void many_small_buffers(void **state) {
   (void)state;
@@ -157,6 +191,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(later_uploads_win),
     cmocka_unit_test(uploads_read_during_the_call),
     cmocka_unit_test(host_buffers_feed_copies),
+    cmocka_unit_test(lent_memory_feeds_copies),
     cmocka_unit_test(many_small_buffers),
     cmocka_unit_test(uploads_are_batched),
     cmocka_unit_test(buffers_go_right_after_an_upload),

@@ -2,8 +2,8 @@
  * through, nothing leaks, and the session works afterwards. */
 #include "unit/gpu_rig.h"
 
-enum { MOST_CALLS = 500, ELEMS = 1000 };
-static const int64_t thousand[] = {ELEMS};
+enum { MOST_CALLS = 500, ELEMS = 20000 }; /* enough for an upload out of lent memory */
+static const int64_t dims[] = {ELEMS};
 static gpu_rig the_rig; /* large for a stack */
 static gpu_rig *const rig = &the_rig;
 
@@ -90,7 +90,22 @@ static om_status run(const void *const *reads, void *const *writes) {
   return provider->finish(&rig->ctx, rig->plan, 0, writes);
 }
 
-/* From plan_begin to the second run. */
+/* Runs from memory that the session lends, and once more when that went back. */
+static om_status run_lent(void *const *writes) {
+  const om_provider *provider = om_gpu_provider();
+  om_status st = OM_OK;
+  void *lent[2] = {NULL};
+  for (int i = 0; i < 2 && st == OM_OK; ++i) {
+    st = provider->memory_lend(&rig->ctx, rig->session, ELEMS * sizeof(float), &lent[i]);
+  }
+  for (int i = 0; i < 4 && st == OM_OK; ++i) st = run((const void *[]){lent[i % 2]}, writes);
+  for (int i = 0; i < 2; ++i) {
+    if (lent[i]) provider->memory_return(&rig->ctx, rig->session, lent[i]);
+  }
+  return st;
+}
+
+/* From plan_begin to the last run. */
 static om_status plan_and_run(const void *const *reads, void *const *writes) {
   const om_provider *provider = om_gpu_provider();
   om_error_clear(&rig->error);
@@ -98,14 +113,15 @@ static om_status plan_and_run(const void *const *reads, void *const *writes) {
   OM_TRY(claim_all());
   OM_TRY(provider->compile(&rig->ctx, rig->plan, &rig->region, 1, rig->is_fused));
   OM_TRY(run(reads, writes));
+  OM_TRY(run_lent(writes));
   return run(reads, writes);
 }
 
 /* x + w in three steps, in pieces of one step; w is a weight. */
 static void build(uint32_t *out) {
   static float weight[ELEMS];
-  uint32_t x = rig_input(rig, 1, thousand);
-  uint32_t w = rig_weight(rig, 1, thousand, weight);
+  uint32_t x = rig_input(rig, 1, dims);
+  uint32_t w = rig_weight(rig, 1, dims, weight);
   *out = rig_binary(rig, "Add", rig_binary(rig, "Mul", rig_binary(rig, "Add", x, w), w), x);
   rig->region.steps = rig->region_steps;
   rig->region.step_count = rig->view.step_count;

@@ -84,9 +84,13 @@ static bool live_once(const om_model *model, executor where, size_t fail_at) {
   om_allocator allocator = om_fault_allocator(&fault);
   om_fake_device fake = {.takes = {"Relu"}};
   om_session *session = NULL;
+  void *lent[2] = {NULL};
   bool has_values = where != NULL_DEVICE;
   om_status st = create(model, &allocator, where, &fake, &session, &error);
+  if (st == OM_OK) st = om_session_lend_memory(session, 1000, &lent[0], &error);
   if (st == OM_OK) st = run(session, 2, has_values, &error);
+  if (st == OM_OK) st = om_session_lend_memory(session, 1000, &lent[1], &error);
+  om_session_return_memory(session, lent[0]);
   if (st == OM_OK) st = run(session, 4, has_values, &error);
   bool has_failed = om_fault_has_failed(&fault);
   assert_int_equal(st, has_failed ? OM_E_OUT_OF_MEMORY : OM_OK);

@@ -1,5 +1,5 @@
 /* Threads: two sessions side by side, and one session that several threads run at once with memory
- * of their own. Meant for the tsan preset; values are checked everywhere. */
+ * of their own, lent by it or not. Meant for the tsan preset; values are checked everywhere. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,8 +42,13 @@ static om_status run_once(worker *w, int64_t rows, float *x, float *y) {
 /* More shapes than plans are kept, so that threads also build and drop plans in turn. */
 static void *work(void *arg) {
   worker *w = arg;
-  float x[MOST_ROWS * COLUMNS], y[MOST_ROWS * COLUMNS];
+  float own[MOST_ROWS * COLUMNS], y[MOST_ROWS * COLUMNS];
   for (uint32_t i = 0; i < RUNS; ++i) {
+    void *lent = NULL;
+    if (i % 3 > 0 && om_session_lend_memory(w->session, sizeof own, &lent, NULL) != OM_OK) {
+      w->failures += 1;
+    }
+    float *x = lent ? lent : own;
     int64_t rows = 1 + (int64_t)((i * 7 + w->number * 3) % MOST_ROWS);
     size_t count = (size_t)rows * COLUMNS;
     for (size_t k = 0; k < count; ++k) x[k] = (float)k - (float)(w->number * 10 + i);
@@ -54,6 +59,7 @@ static void *work(void *arg) {
     }
     om_session_statistics statistics = om_session_get_statistics(w->session);
     if (statistics.run_count == 0) w->failures += 1;
+    if (i % 3 == 2) om_session_return_memory(w->session, lent); /* else at the session's end */
   }
   return NULL;
 }

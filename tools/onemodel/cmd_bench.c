@@ -1,8 +1,9 @@
 /* onemodel bench: how long a run takes, and what it holds.
  *
- * Wall time is measured around om_session_run, inputs and outputs in host memory. Device time
- * comes from the device's own clock in the same runs; host time is what is left. With --profile
- * each dispatch runs on its own, so all times are longer than without.
+ * Wall time is measured around om_session_run, inputs and outputs in host memory: in what the
+ * session lends, or with --own-memory the inputs in the caller's. Device time comes from the
+ * device's own clock in the same runs; host time is what is left. With --profile each dispatch runs
+ * on its own, so all times are longer than without.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -183,6 +184,8 @@ int command_bench(int argc, char **argv) {
     code = report_problem(EXIT_USAGE, "--profile: the model does not run on a GPU.");
     goto done;
   }
+  if (!o.own_memory) code = lend_inputs(it.session, &inputs);
+  if (code != EXIT_DONE) goto done;
   outputs = calloc(info->output_count + 1, sizeof *outputs);
   if (!outputs) {
     code = report_problem(EXIT_FAILED, "There is no memory for the outputs.");

@@ -43,6 +43,7 @@ typedef struct options {
   unsigned runs, warmup;
   double tolerance;
   bool require_gpu, as_json, as_markdown, no_fusion, no_matrix_hardware, no_sm90, profiles;
+  bool own_memory;                       /* of bench */
   bool by_node, attributes, worst_first; /* of compare */
 } options;
 
@@ -77,9 +78,12 @@ void close_session(opened *it); /* not the model */
 typedef struct tensors {
   om_named_tensor *items; /* owned, with their data; names are the model's */
   size_t count;
+  bool is_lent; /* the data are a session's */
 } tensors;
 
 int make_inputs(const options *o, const om_model_info *info, tensors *out);
+/* Moves the data into memory that the session lends; it is the session's from then on. */
+int lend_inputs(om_session *session, tensors *t);
 void free_tensors(tensors *t);
 
 /* Runs once; `outputs` are lent by the session. names NULL: the model's outputs. */

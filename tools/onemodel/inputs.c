@@ -209,8 +209,36 @@ int make_inputs(const options *o, const om_model_info *info, tensors *out) {
   return code;
 }
 
+/* Every tensor at a multiple of 64 of one block. Lists and strings point to memory of their own and
+ * stay where they are: then nothing is moved. */
+int lend_inputs(om_session *session, tensors *t) {
+  enum { ALIGNMENT = 64 };
+  om_error error;
+  size_t bytes = 0;
+  void *block = NULL;
+  for (size_t i = 0; i < t->count; ++i) {
+    const om_tensor *tensor = &t->items[i].tensor;
+    if (tensor->dtype == OM_DTYPE_STRING || om_dtype_bits(tensor->dtype) == 0 ||
+        om_dtype_is_nested(tensor->dtype)) {
+      return EXIT_DONE;
+    }
+    bytes += om_size_align(tensor->data_bytes, ALIGNMENT);
+  }
+  if (om_session_lend_memory(session, bytes, &block, &error) != OM_OK) return report_error(&error);
+  char *at = block;
+  for (size_t i = 0; i < t->count; ++i) {
+    om_tensor *tensor = &t->items[i].tensor;
+    if (tensor->data_bytes > 0) memcpy(at, tensor->data, tensor->data_bytes);
+    free(tensor->data);
+    tensor->data = at;
+    at += om_size_align(tensor->data_bytes, ALIGNMENT);
+  }
+  t->is_lent = true;
+  return EXIT_DONE;
+}
+
 void free_tensors(tensors *t) {
-  for (size_t i = 0; i < t->count; ++i) free(t->items[i].tensor.data);
+  for (size_t i = 0; i < t->count && !t->is_lent; ++i) free(t->items[i].tensor.data);
   free(t->items);
   *t = (tensors){0};
 }

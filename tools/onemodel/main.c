@@ -16,8 +16,9 @@ static const struct {
      "MODEL [--out FILE.npz] [--json]   runs once; prints or writes the outputs"},
     {"bench",
      command_bench,
-     "MODEL [--runs N] [--warmup N] [--profile] [--json]\n"
-     "            time and memory; with --profile device time by operator and by node"},
+     "MODEL [--runs N] [--warmup N] [--profile] [--own-memory] [--json]\n"
+     "            time and memory; with --profile device time by operator and by node; inputs in\n"
+     "            memory that the device reads, with --own-memory in the caller's"},
     {"compare",
      command_compare,
      "MODEL [--by-node] [--tolerance T] [--reference-device D] [--reference-mode M]\n"

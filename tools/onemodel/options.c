@@ -31,6 +31,7 @@ static const option table[] = {
     {"--no-matrix-hardware", FLAG, FIELD(no_matrix_hardware)},
     {"--no-sm90", FLAG, FIELD(no_sm90)},
     {"--profile", FLAG, FIELD(profiles)},
+    {"--own-memory", FLAG, FIELD(own_memory)},
     {"--json", FLAG, FIELD(as_json)},
     {"--by-node", FLAG, FIELD(by_node)},
     {"--attribute", FLAG, FIELD(attributes)},

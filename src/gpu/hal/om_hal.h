@@ -58,6 +58,7 @@ typedef enum om_hal_memory {
   OM_HAL_DEVICE,   /* storage, copied from and to */
   OM_HAL_UPLOAD,   /* the host writes, copies read */
   OM_HAL_READBACK, /* copies write, the host reads */
+  OM_HAL_LENT,     /* as UPLOAD, but the host finds it with host_view, and may read it too */
 } om_hal_memory;
 
 /* PTX is text for sm_90a, which the driver compiles; its function has the kernel's name. It takes
@@ -132,7 +133,8 @@ struct om_hal {
   const om_hal_limits *(*limits)(const om_hal_device *device);
   const om_hal_features *(*features)(const om_hal_device *device);
 
-  /* Device memory starts undefined. bytes is a multiple of 4. */
+  /* Device memory starts undefined. bytes is a multiple of 4. LENT memory is OM_E_UNSUPPORTED where
+   * the host cannot read it at the speed of its own. */
   om_status (*buffer_create)(om_ctx *ctx,
                              om_hal_device *device,
                              om_hal_memory memory,
@@ -156,9 +158,10 @@ struct om_hal {
                         void *data,
                         uint64_t bytes);
 
-  /* A READBACK buffer's bytes where they lie, if the host reads them there at the speed of its own
-   * memory; else NULL. The function may be NULL: a browser maps for a moment only. */
-  const void *(*host_view)(const om_hal_device *device, const om_hal_buffer *buffer);
+  /* A LENT buffer's bytes where they lie, at a multiple of 64; a READBACK buffer's, if the host
+   * reads them there at the speed of its own memory; else NULL. The function may be NULL: a browser
+   * maps for a moment only, and lends nothing. */
+  void *(*host_view)(const om_hal_device *device, const om_hal_buffer *buffer);
 
   /* Makes `count` kernels, in parallel where the interface can. All or none. A kernel that breaks
    * a limit of the device (shared memory, invocations) is OM_E_UNSUPPORTED, before the driver

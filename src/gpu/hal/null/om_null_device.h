@@ -7,7 +7,7 @@
  * leak in the context's error and log.
  *
  * Objects are never freed before their device, only marked: so the use of a destroyed one is
- * seen. Downloads give zeros, so no buffer has memory.
+ * seen. Downloads give zeros, so no buffer has memory but what is lent.
  */
 #ifndef OM_NULL_DEVICE_H
 #define OM_NULL_DEVICE_H
@@ -48,6 +48,7 @@ typedef struct om_null_buffer {
   om_hal_memory memory;
   uint64_t bytes;
   uint64_t written_by; /* the last submission that writes it; 0: none */
+  void *lent;          /* owned; NULL: of another kind of memory */
 } om_null_buffer;
 
 typedef struct om_null_kernel {

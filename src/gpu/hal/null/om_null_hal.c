@@ -18,6 +18,13 @@ static om_status buffer_create(om_ctx *ctx,
   if (!buffer) return OM_E_OUT_OF_MEMORY;
   buffer->memory = memory;
   buffer->bytes = bytes;
+  if (memory == OM_HAL_LENT) {
+    buffer->lent = om_new_bytes(ctx, bytes, 1);
+    if (!buffer->lent) {
+      om_delete(ctx, buffer);
+      return OM_E_OUT_OF_MEMORY;
+    }
+  }
   om_null_object_add(device, OM_NULL_BUFFER, &buffer->object);
   *out_buffer = (om_hal_buffer *)buffer;
   return OM_OK;
@@ -26,6 +33,14 @@ static om_status buffer_create(om_ctx *ctx,
 static void buffer_destroy(om_ctx *ctx, om_hal_device *device, om_hal_buffer *buffer) {
   (void)device;
   om_null_object_destroy(ctx, (om_null_object *)buffer, OM_NULL_BUFFER);
+  if (!buffer) return;
+  om_delete(ctx, om_null_buffer_of(buffer)->lent);
+  om_null_buffer_of(buffer)->lent = NULL;
+}
+
+static void *host_view(const om_hal_device *device, const om_hal_buffer *buffer) {
+  (void)device;
+  return ((const om_null_buffer *)buffer)->lent;
 }
 
 static om_status upload(om_ctx *ctx,
@@ -39,8 +54,9 @@ static om_status upload(om_ctx *ctx,
   OM_TRY(om_null_device_check(ctx, device));
   OM_TRY(om_null_object_check(ctx, &buffer->object, OM_NULL_BUFFER, "Upload"));
   OM_TRY(om_hal_check_range(ctx, "The upload", offset, bytes, buffer->bytes));
-  if (!data || buffer->memory == OM_HAL_READBACK) {
-    return OM_FAIL(ctx, OM_E_INTERNAL, "An upload has no data or goes to a readback buffer.");
+  if (!data || buffer->memory == OM_HAL_READBACK || buffer->memory == OM_HAL_LENT) {
+    return OM_FAIL(
+        ctx, OM_E_INTERNAL, "An upload has no data, or goes to a readback buffer or lent memory.");
   }
   if (buffer->memory == OM_HAL_UPLOAD && buffer->object.used_until > device->waited) {
     return OM_FAIL(ctx,
@@ -179,6 +195,7 @@ const om_hal om_hal_null = {
     .buffer_destroy = buffer_destroy,
     .upload = upload,
     .download = download,
+    .host_view = host_view,
     .kernels_create = kernels_create,
     .kernel_destroy = kernel_destroy,
     .cache_id = cache_id,

@@ -194,7 +194,7 @@ static om_status check_copy(om_ctx *ctx,
   OM_TRY(
       om_hal_check_range(ctx, "The source of a copy", source->offset, source->bytes, from->bytes));
   OM_TRY(om_hal_check_range(ctx, "The target of a copy", target->offset, source->bytes, to->bytes));
-  if (from->memory == OM_HAL_READBACK || to->memory == OM_HAL_UPLOAD) {
+  if (from->memory == OM_HAL_READBACK || to->memory == OM_HAL_UPLOAD || to->memory == OM_HAL_LENT) {
     return OM_FAIL(
         ctx, OM_E_INTERNAL, "A copy reads a readback buffer or writes an upload buffer.");
   }

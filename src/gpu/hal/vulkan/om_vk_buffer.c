@@ -10,6 +10,7 @@
 static VkBufferUsageFlags usage_of(const om_vk_device *device, om_hal_memory memory) {
   switch (memory) {
     case OM_HAL_UPLOAD:
+    case OM_HAL_LENT:
       return VK_BUFFER_USAGE_TRANSFER_SRC_BIT;
     case OM_HAL_READBACK:
       return VK_BUFFER_USAGE_TRANSFER_DST_BIT;
@@ -96,8 +97,8 @@ om_status om_vk_upload(om_ctx *ctx,
     /* What was submitted may still read the old contents. */
     OM_TRY(om_vk_wait(ctx, hal_device, device->submitted));
   }
-  if (buffer->memory == OM_HAL_READBACK) {
-    return OM_FAIL(ctx, OM_E_INTERNAL, "A readback buffer cannot be uploaded to.");
+  if (buffer->memory == OM_HAL_READBACK || buffer->memory == OM_HAL_LENT) {
+    return OM_FAIL(ctx, OM_E_INTERNAL, "Neither a readback buffer nor lent memory is uploaded to.");
   }
   om_hal_copy(ctx, buffer->mapped + offset, data, bytes);
   return OM_OK;
@@ -120,11 +121,11 @@ om_status om_vk_download(om_ctx *ctx,
   return OM_OK;
 }
 
-const void *om_vk_host_view(const om_hal_device *hal_device, const om_hal_buffer *hal_buffer) {
+void *om_vk_host_view(const om_hal_device *hal_device, const om_hal_buffer *hal_buffer) {
   const om_vk_device *device = (const om_vk_device *)hal_device;
   const om_vk_buffer *buffer = (const om_vk_buffer *)hal_buffer;
   const VkPhysicalDeviceMemoryProperties *memory = &device->adapter.memory;
-  if (buffer->memory != OM_HAL_READBACK) return NULL;
+  if (buffer->memory != OM_HAL_READBACK && buffer->memory != OM_HAL_LENT) return NULL;
   VkMemoryPropertyFlags flags = memory->memoryTypes[buffer->span.block->type].propertyFlags;
   return (flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT) != 0 ? buffer->mapped : NULL;
 }

@@ -38,6 +38,6 @@ om_status om_vk_download(om_ctx *ctx,
                          void *data,
                          uint64_t bytes);
 
-const void *om_vk_host_view(const om_hal_device *device, const om_hal_buffer *buffer);
+void *om_vk_host_view(const om_hal_device *device, const om_hal_buffer *buffer);
 
 #endif

@@ -13,6 +13,7 @@
 enum {
   SMALL_BYTES = 256 * 1024,
   SHARED_BLOCK_BYTES = 4 * 1024 * 1024, /* at least 16 small buffers */
+  HOST_ALIGNMENT = 64,                  /* of what the host sees, where a mapping begins at least */
 };
 
 enum {
@@ -35,6 +36,7 @@ static const om_vk_wish wishes[][WISH_COUNT] = {
                        {0, 0}},
     [OM_HAL_UPLOAD] = {{HOST, DEVICE_LOCAL}, {HOST, 0}, {HOST, 0}},
     [OM_HAL_READBACK] = {{HOST | CACHED, DEVICE_LOCAL}, {HOST | CACHED, 0}, {HOST, 0}},
+    [OM_HAL_LENT] = {{HOST | CACHED, DEVICE_LOCAL}, {HOST | CACHED, 0}, {HOST | CACHED, 0}},
 };
 
 /* Where all memory is the host's, the device's part is wanted visible: no staging then. */
@@ -119,12 +121,18 @@ done:
   return st;
 }
 
+static uint64_t next_offset(const om_vk_block *block, const VkMemoryRequirements *needs) {
+  uint64_t alignment = needs->alignment;
+  if (block->mapped && alignment < HOST_ALIGNMENT) alignment = HOST_ALIGNMENT;
+  return om_size_align(block->used_bytes, alignment);
+}
+
 static om_vk_block *find_room(const om_vk_device *device,
                               const VkMemoryRequirements *needs,
                               uint32_t type,
                               bool is_mapped) {
   for (om_vk_block *block = device->blocks; block; block = block->next) {
-    uint64_t offset = om_size_align(block->used_bytes, needs->alignment);
+    uint64_t offset = next_offset(block, needs);
     if (block->type != type || (block->mapped != NULL) != is_mapped) continue;
     if (offset <= block->bytes && needs->size <= block->bytes - offset) return block;
   }
@@ -151,7 +159,7 @@ om_status om_vk_memory_alloc(om_ctx *ctx,
     uint64_t bytes = is_small ? SHARED_BLOCK_BYTES : needs->size;
     OM_TRY(create_block(ctx, device, bytes, type, is_mapped, &block));
   }
-  *out_span = (om_vk_span){block, om_size_align(block->used_bytes, needs->alignment)};
+  *out_span = (om_vk_span){block, next_offset(block, needs)};
   block->used_bytes = out_span->offset + needs->size;
   block->span_count += 1;
   return OM_OK;
