@@ -39,9 +39,9 @@ om_status om_folder_open(om_ctx *ctx,
                          om_folder *out_folder);
 void om_folder_close(om_ctx *ctx, om_folder *folder);
 
-/* Makes constants of the short lists and single values behind the first input, as exporters have
- * them: the suite gives shapes, axes, bounds and the like as inputs. Where there are several sets
- * of data nothing changes. *out_did_change: there are such inputs. */
+/* Makes constants of the small tensors behind the first input, as exporters have them: the suite
+ * gives shapes, axes, bounds, weights and the like as inputs. Where there are several sets of data
+ * nothing changes. *out_did_change: there are such inputs. */
 om_status om_folder_fix_inputs(om_ctx *ctx, om_folder *folder, bool *out_did_change);
 
 typedef struct om_folder_places { /* nodes in the last set's plan */
