@@ -45,11 +45,19 @@ bool om_gpu_is_elementwise(const om_gpu_dispatch *dispatch) {
   return is_of_form(dispatch->shader, &one_form) || is_of_form(dispatch->shader, &vec4_form);
 }
 
+bool om_gpu_chain_turns(const om_gpu_chain *chain) {
+  for (uint32_t i = 0; i < chain->item_count; ++i) {
+    const uint8_t op = chain->items[i].op;
+    if (op == OM_CHAIN_Sin || op == OM_CHAIN_Cos) return true;
+  }
+  return false;
+}
+
 void om_gpu_finish_elementwise(const om_provider_session *session, om_gpu_dispatch *dispatch) {
   enum { GROUP_THREADS = 256 }; /* as the shader has it */
   om_elementwise_kernel_params params;
   memcpy(&params, dispatch->params, sizeof params);
-  bool is_exact = session->mode == OM_MODE_EXACT;
+  bool is_exact = session->mode == OM_MODE_EXACT || om_gpu_chain_turns(&dispatch->chain);
   bool is_half = om_gpu_chain_is_half(dispatch);
   bool is_vec4 = dispatch->constants[0] == 0 && params.elems % 4 == 0;
   uint64_t threads = is_vec4 ? params.elems / 4 : params.elems;

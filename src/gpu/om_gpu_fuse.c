@@ -146,6 +146,10 @@ static bool take_launch(const fusing *f, uint32_t at, uint32_t reader, growth *g
   bool repeats = false;
   if (launch->is_absorbed || !om_gpu_is_elementwise(d) || d->constants[0] != 0) return false;
   if (chain->item_count == 0 || g->absorbed_count == OM_CHAIN_MAX_ITEMS) return false;
+  if (f->plan->session->mode == OM_MODE_FAST && om_gpu_chain_turns(chain) &&
+      !om_gpu_is_elementwise(f->region->launches[at].dispatch)) {
+    return false;
+  }
   if (om_gpu_chain_is_half(d) != g->is_half) return false;
   if (!agree_on_vectors(g, chain, &repeats)) return false;
 

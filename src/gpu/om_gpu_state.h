@@ -381,6 +381,10 @@ void om_gpu_drop_heads(om_ctx *ctx, om_provider_session *session, om_gpu_region 
 
 /* True for the elementwise kernels, whose binding 0 is read and 1 written. */
 bool om_gpu_is_elementwise(const om_gpu_dispatch *dispatch);
+/* True if Sin or Cos is among its operations. Devices' own are 2^-11 away in places, and far more
+ * for arguments above a few hundred, so they are exact in fast mode too: in the elementwise kernels
+ * alone, which have an exact form for them. */
+bool om_gpu_chain_turns(const om_gpu_chain *chain);
 /* Chooses the kernel's form and its grid, once the chain is final. */
 void om_gpu_finish_elementwise(const om_provider_session *session, om_gpu_dispatch *dispatch);
 /* Splits `count` workgroups over three dimensions. */

@@ -351,6 +351,30 @@ static const om_op_case chain_cases[] = {
          "h = Exp(g); i = Log(h); y0 = Erf(i)"},
 };
 
+/* Fast mode too is within its limit of these. */
+static const om_op_case turning_cases[] = {
+    {.name = "hundreds", .inputs = {"f32 4096 range -700 700"}},
+    {.name = "thousands", .inputs = {"f32 33x131 range -1e5 1e5"}},
+    {.name = "millions", .inputs = {"f32 1000 range -1e9 1e9"}},
+    {.name = "small", .inputs = {"f32 1000 range -0.01 0.01"}, .elem_error = 4e-7},
+    {.name = "thousands_of_halves", .inputs = {"f16 4096 range -60000 60000"}},
+};
+
+/* Behind a kernel of another kind, where other operations join its chain. */
+static const om_op_case turned_cases[] = {
+    {.name = "behind_a_product",
+     .inputs = {"f32 4x8 range -900 900", "f32 8x6 const"},
+     .graph = "t = MatMul(x0, x1); u = Cos(t); y0 = Neg(u)",
+     .exact_only = true},
+    {.name = "behind_a_sum",
+     .inputs = {"f32 4x800 range 1 2"},
+     .graph = "t = ReduceSum(x0); u = Sin(t); y0 = Neg(u)",
+     .exact_only = true},
+    {.name = "behind_an_operation",
+     .inputs = {"f32 4x80 range -900 900", "f32 80"},
+     .graph = "t = Add(x0, x1); u = Sin(t); v = Sigmoid(u); y0 = Mul(v, t)"},
+};
+
 static const om_op_case hard_sigmoid_cases[] = {
     {.name = "attributes", .inputs = {"f32 50 range -9 9"}, .attrs = "alpha=0.4f beta=0.3f"},
 };
@@ -421,6 +445,9 @@ static const om_op_suite suites[] = {
 #undef OM_UNARY
 #undef OM_BINARY
     OM_OP_SUITE("Gelu", gelu_cases, reference),
+    OM_OP_SUITE("Sin", turning_cases, reference),
+    OM_OP_SUITE("Cos", turning_cases, reference),
+    OM_OP_SUITE("Sin", turned_cases, NULL),
     OM_OP_SUITE("Add", integer_cases, reference),
     OM_OP_SUITE("Sub", integer_cases, reference),
     OM_OP_SUITE("Mul", integer_cases, reference),
