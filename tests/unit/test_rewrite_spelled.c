@@ -1,5 +1,6 @@
-/* Rewrites that spell an operator out: Sum, Mean, Max and Min of several tensors, and Einsum. The
- * results have the bits of the operator itself. */
+/* Rewrites by two spellings of the same: Sum, Mean, Max and Min of several tensors and Einsum
+ * beside what they are composed of, masks that are joined, operands that need not be expanded. Both
+ * have the same bits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +16,7 @@ enum { MOST_ELEMS = 256 };
 typedef struct result {
   float y[MOST_ELEMS];
   size_t count, composed;
+  size_t expands, adds; /* nodes that run */
 } result;
 
 /* Runs with x, [3, 4], and w, [4, 4]. */
@@ -39,15 +41,19 @@ static void run(const char *nodes, om_mode mode, result *out) {
   assert_true(out->count > 0 && out->count <= MOST_ELEMS);
   memcpy(out->y, output.tensor.data, out->count * sizeof *out->y);
   assert_int_equal(om_session_diagnose(rig.session, inputs, 2, &d, &rig.error), OM_OK);
-  out->composed = 0;
+  out->composed = out->expands = out->adds = 0;
   for (size_t i = 0; i < d->node_count; ++i) {
     out->composed += d->nodes[i].reason && strstr(d->nodes[i].reason, "composed of") != NULL;
+    if (d->nodes[i].output_count == 0) continue;
+    out->expands += strcmp(d->nodes[i].op_type, "Expand") == 0;
+    out->adds += strcmp(d->nodes[i].op_type, "Add") == 0;
   }
   om_text_rig_close(&rig);
 }
 
-/* `a` has `in_a` composed nodes, `b` has `in_b`. */
-static void check_same(const char *a, size_t in_a, const char *b, size_t in_b, om_mode mode) {
+/* `a` has `in_a` composed nodes, `b` has `in_b`. Lends the results of `a`. */
+static const result *check_same(
+    const char *a, size_t in_a, const char *b, size_t in_b, om_mode mode) {
   static result results[2]; /* large for a frame */
   run(a, mode, &results[0]);
   run(b, mode, &results[1]);
@@ -57,6 +63,7 @@ static void check_same(const char *a, size_t in_a, const char *b, size_t in_b, o
   assert_int_equal(results[0].count, results[1].count);
   const size_t bytes = results[0].count * sizeof(float);
   if (memcmp(results[0].y, results[1].y, bytes) != 0) fail_msg("%s: other bits", a);
+  return &results[0];
 }
 
 /* Two tensors become an operator of two on every executor. Three stay together on the CPU. */
@@ -132,8 +139,51 @@ static void einsum_has_the_bits_of_its_products(void **state) {
              OM_MODE_EXACT);
 }
 
+/* The sum of two masks is one node for both layers, and each layer adds it once. */
+static void two_masks_are_added_as_one(void **state) {
+  static const char apart[] =
+      "m = Abs(x); n = Neg(x); p = MatMul(x, w); q = Add(p, m); r = Add(q, n); a = Softmax(r); "
+      "s = MatMul(a, w); t = Add(m, s); u = Add(t, n); b = Softmax(u); y = Mul(a, b);";
+  static const char joined[] =
+      "m = Abs(x); n = Neg(x); k = Add(m, n); p = MatMul(x, w); r = Add(p, k); a = Softmax(r); "
+      "s = MatMul(a, w); u = Add(s, k); b = Softmax(u); y = Mul(a, b);";
+  (void)state;
+  for (int mode = 0; mode < 2; ++mode) {
+    const om_mode as = mode == 0 ? OM_MODE_EXACT : OM_MODE_FAST;
+    assert_int_equal(check_same(apart, 0, joined, 0, as)->adds, 3);
+  }
+  /* A sum that something else reads stays. */
+  static const char kept[] =
+      "m = Abs(x); n = Neg(x); p = MatMul(x, w); q = Add(p, m); r = Add(q, n); a = Softmax(r); "
+      "y = Mul(a, q);";
+  assert_int_equal(check_same(kept, 0, kept, 0, OM_MODE_EXACT)->adds, 2);
+}
+
+static void operands_that_broadcast_are_not_expanded(void **state) {
+  static const struct {
+    const char *expanded, *plain;
+  } cases[] = {
+      {"r = ReduceMax(x) axes=[1]; s = Shape(x); e = Expand(r, s); y = Sub(x, e);",
+       "r = ReduceMax(x) axes=[1]; y = Sub(x, r);"},
+      {"r = ReduceMax(x) axes=[1]; g = Greater(r, x); h = ReduceMin(x) axes=[0]; s = Shape(x); "
+       "e = Expand(h, s); y = Where(g, e, x);",
+       "r = ReduceMax(x) axes=[1]; g = Greater(r, x); h = ReduceMin(x) axes=[0]; "
+       "y = Where(g, h, x);"},
+  };
+  (void)state;
+  for (size_t i = 0; i < OM_COUNT_OF(cases); ++i) {
+    assert_int_equal(check_same(cases[i].expanded, 0, cases[i].plain, 0, OM_MODE_EXACT)->expands,
+                     0);
+  }
+  static const char of_another[] =
+      "r = ReduceMax(x) axes=[1]; a = Exp(x); s = Shape(a); e = Expand(r, s); y = Sub(x, e);";
+  assert_int_equal(check_same(of_another, 0, of_another, 0, OM_MODE_EXACT)->expands, 1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(several_tensors_have_the_bits_of_a_chain),
-                                     cmocka_unit_test(einsum_has_the_bits_of_its_products)};
+                                     cmocka_unit_test(einsum_has_the_bits_of_its_products),
+                                     cmocka_unit_test(two_masks_are_added_as_one),
+                                     cmocka_unit_test(operands_that_broadcast_are_not_expanded)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
