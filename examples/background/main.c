@@ -58,12 +58,10 @@ static bool find_foreground(runner *r, stage *s, const image *picture, uint8_t *
                                         false};
   const size_t plane = (size_t)SIDE * SIDE;
   om_tensor map;
-  float *planes = malloc(plane * 3 * sizeof *planes);
-  if (!planes) return runner_fail(r, "memory", strerror(ENOMEM));
+  float *planes = stage_planes(r, s, SIDE, SIDE);
+  if (!planes) return false;
   image_to_planes(picture, SIDE, SIDE, &scaling, planes, plane, SIDE);
-  bool ok = stage_run(r, s, SIDE, SIDE, planes, &map);
-  free(planes);
-  if (!ok) return false;
+  if (!stage_run(r, s, SIDE, SIDE, planes, &map)) return false;
   if (map.dtype != OM_DTYPE_F32 || om_tensor_elems(&map) != plane) {
     return runner_fail(r, s->file, "The map is not as large as the input.");
   }

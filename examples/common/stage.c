@@ -101,6 +101,21 @@ void stage_close(stage *s) {
   om_model_destroy(s->model);
 }
 
+float *stage_planes(runner *r, stage *s, int width, int height) {
+  const size_t count = (size_t)width * (size_t)height * 3;
+  void *planes = NULL;
+  if (s->planes && count <= s->plane_count) return s->planes;
+  om_session_return_memory(s->session, s->planes);
+  s->planes = NULL;
+  if (om_session_lend_memory(s->session, count * sizeof(float), &planes, &r->error) != OM_OK) {
+    runner_fail(r, s->file, r->error.message);
+    return NULL;
+  }
+  s->planes = planes;
+  s->plane_count = count;
+  return s->planes;
+}
+
 bool stage_run(runner *r, stage *s, int width, int height, float *planes, om_tensor *out) {
   const int64_t dims[4] = {1, 3, height, width};
   om_named_tensor input = {s->input, om_tensor_of(OM_DTYPE_F32, 4, dims, planes)};

@@ -51,6 +51,8 @@ typedef struct stage {
   om_model *model;
   om_session *session;
   const char *input, *output; /* the first ones */
+  float *planes;              /* lent by the session; NULL: none yet */
+  size_t plane_count;         /* floats there */
   int width, height;          /* of the last run's input */
   double ms;                  /* time in om_session_run */
   size_t runs;
@@ -58,6 +60,10 @@ typedef struct stage {
 
 bool stage_open(runner *r, stage *s, const char *folder, const char *file);
 void stage_close(stage *s); /* takes one that was not opened, if it is zeroed */
+
+/* Memory for three planes that the device reads where they lie, good until the next call of this
+ * for the stage; NULL: there is none, and that was said. */
+float *stage_planes(runner *r, stage *s, int width, int height);
 
 /* Runs it on three planes; *out is lent until the stage's next run. */
 bool stage_run(runner *r, stage *s, int width, int height, float *planes, om_tensor *out);

@@ -40,11 +40,12 @@ typedef struct reader {
 } reader;
 
 /* A straightened line of text as the classifier and the recogniser take it: LINE_HEIGHT high,
- * padded with zeros to `width`. The caller frees it. */
-static float *line_planes(const image *line, int width) {
+ * padded with zeros to `width`. In the stage's memory. */
+static float *line_planes(reader *r, stage *s, const image *line, int width) {
   static const image_scaling scaling = {{0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}, true};
-  float *planes = calloc((size_t)width * LINE_HEIGHT * 3, sizeof *planes);
+  float *planes = stage_planes(&r->run, s, width, LINE_HEIGHT);
   if (!planes) return NULL;
+  memset(planes, 0, (size_t)width * LINE_HEIGHT * 3 * sizeof *planes);
   int inner = (int)ceilf((float)LINE_HEIGHT * (float)line->width / (float)line->height);
   if (inner > width) inner = width;
   image_to_planes(
@@ -55,11 +56,9 @@ static float *line_planes(const image *line, int width) {
 /* Turns the line if the classifier is sure that it stands on its head. */
 static bool set_upright(reader *r, image *line) {
   om_tensor out;
-  float *planes = line_planes(line, TURN_WIDTH);
-  if (!planes) return runner_fail(&r->run, "memory", strerror(ENOMEM));
-  bool ok = stage_run(&r->run, &r->turn, TURN_WIDTH, LINE_HEIGHT, planes, &out);
-  free(planes);
-  if (!ok) return false;
+  float *planes = line_planes(r, &r->turn, line, TURN_WIDTH);
+  if (!planes) return false;
+  if (!stage_run(&r->run, &r->turn, TURN_WIDTH, LINE_HEIGHT, planes, &out)) return false;
   if (om_tensor_elems(&out) != 2)
     return runner_fail(&r->run, r->turn.file, "The result has not two values.");
   if (((const float *)out.data)[1] > 0.9f) image_turn_180(line);
@@ -73,11 +72,9 @@ static bool read_line(reader *r, image *line, char *text, float *out_confidence)
   int width = (int)ceilf((float)LINE_HEIGHT * (float)line->width / (float)line->height);
   width = width <= LINE_WIDTH ? LINE_WIDTH : (width + 63) / 64 * 64;
   if (width > 64 * LINE_HEIGHT) width = 64 * LINE_HEIGHT;
-  float *planes = line_planes(line, width);
-  if (!planes) return runner_fail(&r->run, "memory", strerror(ENOMEM));
-  bool ok = stage_run(&r->run, &r->read, width, LINE_HEIGHT, planes, &out);
-  free(planes);
-  if (!ok) return false;
+  float *planes = line_planes(r, &r->read, line, width);
+  if (!planes) return false;
+  if (!stage_run(&r->run, &r->read, width, LINE_HEIGHT, planes, &out)) return false;
   if (out.rank != 3 || (size_t)out.dims[2] != r->letters.key_count) {
     return runner_fail(&r->run, r->read.file, "The result does not fit the key file.");
   }
@@ -98,12 +95,10 @@ static bool find_boxes(reader *r, const image *picture, text_box **boxes, size_t
   int height = round_to_32((float)picture->height * scale);
   size_t plane = (size_t)width * (size_t)height;
   om_tensor out;
-  float *planes = malloc(plane * 3 * sizeof *planes);
-  if (!planes) return runner_fail(&r->run, "memory", strerror(ENOMEM));
+  float *planes = stage_planes(&r->run, &r->detect, width, height);
+  if (!planes) return false;
   image_to_planes(picture, width, height, &scaling, planes, plane, (size_t)width);
-  bool ok = stage_run(&r->run, &r->detect, width, height, planes, &out);
-  free(planes);
-  if (!ok) return false;
+  if (!stage_run(&r->run, &r->detect, width, height, planes, &out)) return false;
   if (om_tensor_elems(&out) != plane) {
     return runner_fail(&r->run, r->detect.file, "The map is not as large as the input.");
   }
