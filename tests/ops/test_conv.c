@@ -629,7 +629,53 @@ static const om_op_case excite_cases[] = {
      .graph = "a = Conv(x0, x1, x2); b = Add(a, x3); y0 = Add(b, x4)"},
 };
 
+/* A depthwise convolution, its planes and their means. */
+#define MEANS(attrs) \
+  "a = Conv(x0, x1, x2) " attrs "; y0 = HardSwish(a); y1 = GlobalAveragePool(y0)"
+
+static const om_op_case mean_cases[] = {
+    {.name = "3x3",
+     .inputs = {"f32 2x9x14x14", "f32 9x1x3x3", "f32 9"},
+     .output_count = 2,
+     .graph = MEANS("group=9 pads=1,1,1,1")},
+    {.name = "3x3_strided",
+     .inputs = {"f32 1x5x29x27", "f32 5x1x3x3", "f32 5"},
+     .output_count = 2,
+     .graph = MEANS("group=5 pads=1,1,1,1 strides=2,2")},
+    {.name = "5x5",
+     .inputs = {"f32 2x3x28x28", "f32 3x1x5x5", "f32 3"},
+     .output_count = 2,
+     .graph = MEANS("group=3 pads=2,2,2,2")},
+    {.name = "5x5_strided",
+     .inputs = {"f32 3x20x13x14", "f32 20x1x5x5", "f32 20"},
+     .output_count = 2,
+     .graph = MEANS("group=20 pads=2,2,2,2 strides=2,2")},
+    {.name = "of_one_result",
+     .inputs = {"f32 1x300x3x3", "f32 300x1x3x3", "f32 300"},
+     .output_count = 2,
+     .graph = MEANS("group=300")},
+    {.name = "two_a_channel",
+     .inputs = {"f32 2x4x7x7", "f32 8x1x5x5", "f32 8"},
+     .output_count = 2,
+     .graph = MEANS("group=4 pads=2,2,2,2")},
+    {.name = "large_planes",
+     .inputs = {"f32 1x2x40x33", "f32 2x1x3x3", "f32 2"},
+     .output_count = 2,
+     .graph = MEANS("group=2 pads=1,1,1,1")},
+    {.name = "half",
+     .inputs = {"f16 2x33x14x14", "f16 33x1x3x3", "f16 33"},
+     .output_count = 2,
+     .graph = MEANS("group=33 pads=1,1,1,1")},
+    {.name = "half_strided",
+     .inputs = {"f16 2x17x14x14", "f16 17x1x5x5", "f16 17"},
+     .output_count = 2,
+     .graph = MEANS("group=17 pads=2,2,2,2 strides=2,2")},
+};
+
 static const om_op_suite suites[] = {
+    {.op_type = "Means",
+     .cases = mean_cases,
+     .case_count = sizeof mean_cases / sizeof mean_cases[0]},
     {.op_type = "Excite",
      .cases = excite_cases,
      .case_count = sizeof excite_cases / sizeof excite_cases[0]},

@@ -17,6 +17,7 @@ OM_UINT(dilation_h)
 OM_UINT(dilation_w)
 OM_UINT(column_quads) /* pieces of 4 results in a column */
 OM_UINT(quads)        /* of all columns, channels and images */
+OM_UINT(lanes)        /* invocations for a plane, where its mean is made too; a power of two */
 OM_PARAMS_END(conv_depthwise)
 
 #endif
