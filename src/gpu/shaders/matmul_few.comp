@@ -1,8 +1,9 @@
 // Matrix products of up to 8 rows in fast mode: bound by reading b, which is read once for all rows.
 //
 // A workgroup of 256 makes 8 columns of all rows: 128 slices, each every 128th quad of terms, by 2
-// lanes of four columns. Rows of a are whole quads. The slices' sums meet in shared memory, up to four rows at a time: first those of
-// four slices are added, then the 32 that remain, in order.
+// lanes of four columns. Rows of a are whole quads. The slices' sums meet in shared memory, up to four
+// rows at a time: each invocation adds those of every PARTSth slice for one result, and at the end PARTS
+// such sums are added in order.
 //
 //! kernel matmul_few_1       ROWS=1
 //! kernel matmul_few_8       ROWS=8
@@ -27,8 +28,8 @@
 #else
 #  define BATCH 4
 #endif
-#define RESULTS (BATCH * LANES)    // of four columns each
-#define PARTS (THREADS / 8)        // sums of a result that are left for the last pass
+#define BATCHES (ROWS / BATCH)
+#define PARTS (THREADS / (BATCH * COLS)) // invocations that share a result
 layout(local_size_x = THREADS) in;
 
 layout(set = 0, binding = 0, std430) readonly buffer A { ELEMENT4 a_data[]; };
@@ -56,29 +57,36 @@ void main() {
       [[unroll]] for (uint i = 0u; i < 4u; ++i) row_sums[row] = fma(vec4(a[row][i]), b[i], row_sums[row]);
     }
   }
-  [[unroll]] for (uint first = 0u; first < uint(ROWS); first += uint(BATCH)) {
-    barrier();
-    [[unroll]] for (uint i = 0u; i < uint(BATCH); ++i) sums[i * uint(THREADS) + thread] = row_sums[first + i];
-    barrier();
-    uint result = thread / uint(PARTS);
-    uint part = thread % uint(PARTS);
-    vec4 sum = vec4(0.0);
-    if (result < uint(RESULTS)) {
-      uint at = result / uint(LANES) * uint(THREADS) + part * uint(LANES) + result % uint(LANES);
-      for (uint i = 0u; i < uint(SLICES / PARTS); ++i) sum += sums[at + i * uint(PARTS * LANES)];
+  uint col = thread % uint(COLS);
+  uint part = thread / uint(COLS) % uint(PARTS);
+  uint own_row = thread / uint(COLS * PARTS); // of a batch
+  float parts[BATCHES];
+  [[unroll]] for (uint batch = 0u; batch < uint(BATCHES); ++batch) {
+    [[unroll]] for (uint i = 0u; i < uint(BATCH); ++i) {
+      sums[i * uint(THREADS) + thread] = row_sums[batch * uint(BATCH) + i];
     }
     barrier();
-    if (result < uint(RESULTS)) sums[thread] = sum;
-    barrier();
-    uint row = first + thread / uint(COLS);
-    uint col = col_begin + thread % uint(COLS);
-    if (is_real && thread < uint(BATCH * COLS) && row < P.rows && col < P.cols) {
-      float total = 0.0;
-      for (uint i = 0u; i < uint(PARTS); ++i) {
-        total += sums[thread / 4u * uint(PARTS) + i][thread & 3u];
-      }
-      uint element = row * P.cols + col;
-      y_data[element] = STORE(chain_apply(total, element));
+    float sum = 0.0;
+    [[unroll]] for (uint i = 0u; i < uint(SLICES / PARTS); ++i) {
+      uint at = own_row * uint(THREADS) + (part + i * uint(PARTS)) * uint(LANES) + col / 4u;
+      sum += sums[at][col & 3u];
     }
+    parts[batch] = sum;
+    barrier();
+  }
+  [[unroll]] for (uint batch = 0u; batch < uint(BATCHES); ++batch) {
+    sums[batch * uint(THREADS / 4) + thread / 4u][thread & 3u] = parts[batch];
+  }
+  barrier();
+  uint row = thread / uint(COLS);
+  if (is_real && row < min(P.rows, uint(ROWS)) && col_begin + col < P.cols) {
+    uint first = row / uint(BATCH) * uint(THREADS) + row % uint(BATCH) * uint(COLS * PARTS) + col;
+    float total = 0.0;
+    [[unroll]] for (uint i = 0u; i < uint(PARTS); ++i) {
+      uint at = first + i * uint(COLS);
+      total += sums[at / 4u][at & 3u];
+    }
+    uint element = row * P.cols + col_begin + col;
+    y_data[element] = STORE(chain_apply(total, element));
   }
 }
