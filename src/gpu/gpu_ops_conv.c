@@ -27,7 +27,6 @@
 #include "gpu/om_gpu_matmul.h"
 
 enum {
-  GROUP_TERMS = 128,     /* docs/exact.md: four blocks of 32 */
   DEPTHWISE_QUADS = 128, /* of one workgroup; as conv_depthwise.comp has it */
   FLAT_THREADS = 128,    /* of one workgroup; as conv_sum.comp and conv_pack.comp have it */
   POINT_CHANNELS = 32,   /* of one workgroup; as conv_point.comp has it */
@@ -434,11 +433,11 @@ static om_conv_gemm_params gemm_params(const om_gpu_conv *c) {
       .kernel_step_w = c->kernel_step[2],
       .tap_step_h = (uint32_t)(w->dilation[1] * c->kernel_step[1] / w->stride[1]),
       .tap_step_w = (uint32_t)(w->dilation[2] * c->kernel_step[2] / w->stride[2]),
-      .splits = rounded_up(c->terms, GROUP_TERMS),
+      .splits = rounded_up(c->terms, OM_CONV_GROUP_TERMS),
   };
 }
 
-/* The tiles of conv_gemm.comp, largest first. */
+/* A tile of conv_gemm.comp. */
 typedef struct tile {
   uint32_t channels;
   uint32_t pixels;
@@ -446,24 +445,25 @@ typedef struct tile {
   om_gpu_forms pointwise;
 } tile;
 
-static const tile tiles[] = {
+static const tile tiles[OM_CONV_TILE_COUNT] = {
     {64, 64, OM_GPU_FORMS(CONV_GEMM_64X64), OM_GPU_FORMS(CONV_1X1_64X64)},
     {32, 64, OM_GPU_FORMS(CONV_GEMM_32X64), OM_GPU_FORMS(CONV_1X1_32X64)},
     {32, 32, OM_GPU_FORMS(CONV_GEMM_32X32), OM_GPU_FORMS(CONV_1X1_32X32)},
+    {16, 64, OM_GPU_FORMS(CONV_GEMM_16X64), OM_GPU_FORMS(CONV_1X1_16X64)},
 };
-static const tile low_tile = {16, 64, OM_GPU_FORMS(CONV_GEMM_16X64), OM_GPU_FORMS(CONV_1X1_16X64)};
 
 static uint64_t group_count(const om_gpu_conv *c, const tile *t) {
   return (uint64_t)rounded_up(c->pixels, t->pixels) * rounded_up(c->out_channels, t->channels) *
          c->slices;
 }
 
-/* The largest tile that still makes work for the whole device. */
-static const tile *choose_tile(const om_gpu_conv *c) {
-  size_t i = 0;
-  if (c->out_channels <= 16) return &low_tile;
-  if (c->out_channels <= 32) i = 1;
-  while (i + 1 < OM_COUNT_OF(tiles) && group_count(c, &tiles[i]) < 2 * ENOUGH_GROUPS) ++i;
+/* Of exact mode the largest tile that still makes work for the whole device. */
+static const tile *choose_tile(const om_gpu_binder *b, const om_gpu_conv *c) {
+  om_gpu_conv_tile i = OM_CONV_TILE_64X64;
+  if (om_gpu_binder_mode(b) != OM_MODE_EXACT) return &tiles[om_gpu_choose_conv_plain(c).tile];
+  if (c->out_channels <= 16) return &tiles[OM_CONV_TILE_16X64];
+  if (c->out_channels <= 32) i = OM_CONV_TILE_32X64;
+  while (i < OM_CONV_TILE_32X32 && group_count(c, &tiles[i]) < 2 * ENOUGH_GROUPS) ++i;
   return &tiles[i];
 }
 
@@ -502,7 +502,7 @@ static const char *bind_split(om_gpu_binder *b,
                               const om_gpu_conv *c,
                               om_gpu_operand weights,
                               bool is_pointwise) {
-  const tile *t = &tiles[OM_COUNT_OF(tiles) - 1];
+  const tile *t = &tiles[OM_CONV_TILE_32X32];
   const om_conv_gemm_params params = gemm_params(c);
   const om_gpu_operand sums = om_gpu_scratch(b, c->out_elems * params.splits * sizeof(float));
   const om_gpu_operand x = om_gpu_read(b, 0);
@@ -522,8 +522,11 @@ static const char *bind_split(om_gpu_binder *b,
 
 /* A split costs one more dispatch: it pays where the device is nearly empty and sums are long. */
 static bool wants_split(const om_gpu_binder *b, const om_gpu_conv *c) {
-  const uint32_t splits = rounded_up(c->terms, GROUP_TERMS);
-  return splits >= 3 && group_count(c, &tiles[OM_COUNT_OF(tiles) - 1]) < ENOUGH_GROUPS &&
+  const uint32_t splits = rounded_up(c->terms, OM_CONV_GROUP_TERMS);
+  const bool pays = om_gpu_binder_mode(b) != OM_MODE_EXACT
+                        ? om_gpu_choose_conv_plain(c).is_split
+                        : splits >= 3 && group_count(c, &tiles[OM_CONV_TILE_32X32]) < ENOUGH_GROUPS;
+  return pays &&
          c->out_elems * splits * sizeof(float) <= om_gpu_binder_limits(b)->max_binding_bytes &&
          c->out_elems * splits <= UINT32_MAX;
 }
@@ -550,19 +553,23 @@ static const char *bind_volume(om_gpu_binder *b, const om_gpu_conv *c, om_gpu_op
   return set_grid(b, d, c, t, (uint64_t)c->slices * c->phases);
 }
 
-static const char *bind_gemm(om_gpu_binder *b, const om_gpu_conv *c, om_gpu_operand weights) {
+bool om_gpu_conv_is_pointwise(const om_gpu_conv *c) {
   const om_window *w = c->w;
-  const bool is_pointwise = c->taps == 1 && w->stride[1] == 1 && w->stride[2] == 1 &&
-                            w->in[1] == w->out[1] && w->in[2] == w->out[2] &&
-                            w->pad_begin[1] == 0 && w->pad_begin[2] == 0 && c->pixels % 4 == 0;
+  return c->taps == 1 && w->stride[1] == 1 && w->stride[2] == 1 && w->in[1] == w->out[1] &&
+         w->in[2] == w->out[2] && w->pad_begin[1] == 0 && w->pad_begin[2] == 0 &&
+         c->pixels % 4 == 0;
+}
+
+static const char *bind_gemm(om_gpu_binder *b, const om_gpu_conv *c, om_gpu_operand weights) {
+  const bool is_pointwise = om_gpu_conv_is_pointwise(c);
   if (wants_split(b, c)) return bind_split(b, c, weights, is_pointwise);
-  const tile *t = choose_tile(c);
+  const tile *t = choose_tile(b, c);
   const om_conv_gemm_params params = gemm_params(c);
   const om_gpu_operand operands[2] = {om_gpu_read(b, 0), weights};
   om_gpu_dispatch *d = add_result(b, is_pointwise ? &t->pointwise : &t->gemm, c, operands, 2);
   if (!d) return om_gpu_no_memory;
   set_params(d, &params, sizeof params);
-  set_window_constants(d, w);
+  set_window_constants(d, c->w);
   return set_grid(b, d, c, t, c->slices);
 }
 

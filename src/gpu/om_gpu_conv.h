@@ -23,18 +23,47 @@ typedef struct om_gpu_conv {
   uint64_t out_elems;
 } om_gpu_conv;
 
-/* What a kernel takes on a device of many cores, fitted to times of an NVIDIA H200; only the
- * proportions matter. */
+/* ---- om_gpu_conv_cost.c ---- */
+
+/* What a kernel takes on a device of many cores. */
 typedef struct om_gpu_conv_costs {
-  uint32_t resident; /* workgroups that a core takes at a time */
-  uint32_t round_ns; /* of a round while it waits for nobody */
-  uint32_t busy_ns;  /* for which a round keeps the core busy */
-  uint32_t once_ns;  /* of a workgroup, beside its rounds */
+  uint32_t resident;                    /* workgroups that a core takes at a time */
+  uint32_t launch_ns;                   /* of the dispatch */
+  uint32_t once_ns, round_ns;           /* of a workgroup that waits for nobody, and its rounds */
+  uint32_t busy_once_ns, busy_round_ns; /* for which they keep the core busy */
 } om_gpu_conv_costs;
 
 uint64_t om_gpu_conv_cut_cost(const om_gpu_conv_costs *costs,
                               uint64_t group_count,
                               uint64_t round_count);
+
+/* Of the pass that adds the sums of so many splits; 0 where there is one. */
+uint64_t om_gpu_conv_split_cost(const om_gpu_conv *c, uint64_t split_count);
+
+enum { OM_CONV_GROUP_TERMS = 128 }; /* docs/exact.md: four blocks of 32 */
+
+/* The tiles of conv_gemm.comp: channels by pixels. */
+typedef enum om_gpu_conv_tile {
+  OM_CONV_TILE_64X64,
+  OM_CONV_TILE_32X64,
+  OM_CONV_TILE_32X32,
+  OM_CONV_TILE_16X64,
+  OM_CONV_TILE_COUNT,
+} om_gpu_conv_tile;
+
+/* How the portable kernels of fast mode take it. */
+typedef struct om_gpu_conv_plain {
+  om_gpu_conv_tile tile;
+  bool is_split; /* its sums, in groups of terms */
+  uint64_t cost_ns;
+} om_gpu_conv_plain;
+
+om_gpu_conv_plain om_gpu_choose_conv_plain(const om_gpu_conv *c);
+
+/* 1x1 over planes of whole quads, which are read as they lie. */
+bool om_gpu_conv_is_pointwise(const om_gpu_conv *c);
+
+/* ---- Kernels for matrix hardware, and others ---- */
 
 /* A float32 weight as two float16: the value rounded, and low_scale times what that left off. An
  * infinity or NaN is a low one beside a high zero. */

@@ -22,11 +22,8 @@ enum {
   LEAST_FACTOR = 32 << EXPONENT_SHIFT, /* 2^-95: the scale of a smaller one is near the end */
 };
 
-/* A tile and its cost: pieces of a round of all slices, workgroups that a core takes at a time (100
- * KiB of shared memory hold them), nanoseconds of a round while it waits for nobody, those that it
- * keeps the core busy, and those that a workgroup takes beside its rounds. Fitted to each layer of
- * a ResNet-50 in every tile and split, on an NVIDIA H200 (2026-11-30); only the proportions matter.
- */
+/* A tile: the pieces of a round of all slices, and what it takes (om_gpu_conv_cost.c); 100 KiB of
+ * shared memory hold the workgroups of a core. */
 typedef struct conv_tile {
   uint32_t channels, columns;
   uint32_t pieces;
@@ -39,20 +36,20 @@ enum { TILE_COUNT = 6, MIXED = TILE_COUNT - 1 };
  */
 static const conv_tile all_tiles[2][TILE_COUNT] = {
     {
-        {64, 64, 1, {4, 720, 220, 7410}},
-        {64, 32, 4, {2, 1040, 550, 6300}},
-        {32, 64, 2, {2, 850, 440, 4820}},
-        {32, 32, 8, {2, 1500, 300, 4690}},
-        {16, 64, 2, {3, 730, 260, 6010}},
-        {64, 64, 1, {4, 1200, 460, 8000}},
+        {64, 64, 1, {4, 5390, 401, 770, 1600, 190}},
+        {64, 32, 4, {2, 3440, 2580, 1040, 1930, 569}},
+        {32, 64, 2, {2, 3570, 2130, 633, 1460, 419}},
+        {32, 32, 8, {2, 4350, 1190, 1370, 1140, 803}},
+        {16, 64, 2, {3, 4350, 806, 590, 654, 291}},
+        {64, 64, 1, {4, 5290, 1570, 554, 1100, 351}},
     },
     {
-        {64, 64, 2, {4, 700, 250, 6480}},
-        {64, 32, 8, {3, 910, 650, 6470}},
-        {32, 64, 4, {3, 860, 340, 5280}},
-        {32, 32, 8, {4, 840, 380, 5450}},
-        {16, 64, 4, {4, 690, 250, 6170}},
-        {64, 64, 2, {4, 1800, 750, 7200}},
+        {64, 64, 2, {4, 5020, 390, 666, 1220, 190}},
+        {64, 32, 8, {3, 3640, 1990, 852, 1420, 613}},
+        {32, 64, 4, {3, 4580, 867, 568, 834, 369}},
+        {32, 32, 8, {4, 4420, 655, 722, 654, 389}},
+        {16, 64, 4, {4, 4320, 820, 431, 424, 278}},
+        {64, 64, 2, {4, 5160, 1530, 601, 792, 565}},
     },
 };
 
@@ -127,19 +124,8 @@ typedef struct conv_cut {
   uint64_t cost_ns;
 } conv_cut;
 
-uint64_t om_gpu_conv_cut_cost(const om_gpu_conv_costs *costs,
-                              uint64_t group_count,
-                              uint64_t round_count) {
-  enum { CORES = 132 };
-  const uint64_t of_core = pieces_of(group_count, CORES);
-  const uint64_t turns = pieces_of(of_core, costs->resident);
-  const uint64_t waiting = turns * costs->round_ns;
-  const uint64_t busy = of_core * costs->busy_ns;
-  return turns * costs->once_ns + round_count * (waiting > busy ? waiting : busy);
-}
-
 static void try_tile(const om_gpu_conv *c, const conv_tile *tile, conv_cut *best) {
-  enum { SECOND_PASS_NS = 3500, MOST_SPLITS = 16 };
+  enum { MOST_SPLITS = 16 };
   const uint64_t all_rounds = pieces_of(piece_count(c), tile->pieces);
   conv_cut cut = {.tile = tile, .channel_tiles = pieces_of(c->out_channels, tile->channels)};
   cut.tile_count = cut.channel_tiles * pieces_of(column_count(c), tile->columns);
@@ -148,7 +134,7 @@ static void try_tile(const om_gpu_conv *c, const conv_tile *tile, conv_cut *best
     cut.split_count = splits;
     if (pieces_of(all_rounds, cut.round_count) != splits) continue;
     cut.cost_ns = om_gpu_conv_cut_cost(&tile->costs, cut.tile_count * splits, cut.round_count);
-    if (splits > 1) cut.cost_ns += SECOND_PASS_NS + splits * c->out_elems * sizeof(float) / 1000;
+    cut.cost_ns += om_gpu_conv_split_cost(c, splits);
     if (cut.cost_ns < best->cost_ns) *best = cut;
   }
 }
@@ -173,18 +159,6 @@ static bool has_matrix_hardware(const om_gpu_binder *b, bool is_half) {
     if (shader->workgroup_size[0] > limits->max_invocations) return false;
   }
   return om_gpu_binder_features(b)->cooperative_matrix && limits->subgroup_size == SUBGROUP;
-}
-
-/* What the portable kernels take there, fitted in the same way: a chain of the terms, or all of the
- * work, a third more where windows are gathered. Few workgroups with long sums are split. */
-static uint64_t portable_cost(const om_gpu_conv *c) {
-  enum { ONCE_NS = 5000, TERM_NS = 28, OPERATIONS_NS = 13500, SPLIT_TERMS = 128, SUM_NS = 4000 };
-  const uint64_t groups = pieces_of(c->out_channels, 32) * pieces_of(c->pixels, 32) * c->slices;
-  const bool is_split = c->terms > 2 * SPLIT_TERMS && groups < SPLIT_TERMS;
-  const uint64_t chain = (uint64_t)TERM_NS * (is_split ? SPLIT_TERMS : c->terms);
-  const uint64_t work = 2 * c->out_elems * c->terms / OPERATIONS_NS;
-  const uint64_t sums = chain > work ? chain : work;
-  return ONCE_NS + sums + (c->taps > 1 ? sums / 3 : 0) + (is_split ? SUM_NS : 0);
 }
 
 /* ---- Weights ---- */
@@ -301,17 +275,14 @@ static bool can_take(const om_gpu_binder *b, const om_gpu_conv *c) {
          weight_bytes(c) <= om_gpu_binder_limits(b)->max_binding_bytes;
 }
 
-static uint64_t matrix_cost(const om_gpu_conv *c) {
-  enum { DOUBT_NS = 1500 }; /* small products of float32 take so much more than estimated */
-  return choose_cut(c).cost_ns + (c->dtype == OM_DTYPE_F16 ? 0 : DOUBT_NS);
+uint64_t om_gpu_conv_cost_elsewhere(const om_gpu_binder *b, const om_gpu_conv *c) {
+  const uint64_t plain = om_gpu_choose_conv_plain(c).cost_ns;
+  const uint64_t matrix = can_take(b, c) ? choose_cut(c).cost_ns : UINT64_MAX;
+  return matrix < plain ? matrix : plain;
 }
 
 bool om_gpu_takes_conv_matrix(const om_gpu_binder *b, const om_gpu_conv *c) {
-  return can_take(b, c) && matrix_cost(c) < portable_cost(c);
-}
-
-uint64_t om_gpu_conv_cost_elsewhere(const om_gpu_binder *b, const om_gpu_conv *c) {
-  return om_gpu_takes_conv_matrix(b, c) ? matrix_cost(c) : portable_cost(c);
+  return can_take(b, c) && choose_cut(c).cost_ns < om_gpu_choose_conv_plain(c).cost_ns;
 }
 
 static om_conv_matrix_params make_params(const om_gpu_conv *c, const conv_cut *cut) {

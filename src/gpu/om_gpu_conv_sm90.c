@@ -23,9 +23,7 @@ enum {
 
 typedef enum conv_mode { GATHER, SHORT, WINDOW, ROWS } conv_mode;
 
-/* A kernel and its cost, in the terms of om_gpu_conv_cut_cost. A round is a step of each slice.
- * Fitted to the convolutions of a ResNet-50 and a MobileNetV3-large, each in every kernel that
- * takes it, on an NVIDIA H200 (2026-11-30): within 10 %. */
+/* A kernel and its cost (om_gpu_conv_cost.c). A round is a step of each slice. */
 typedef struct conv_kernel {
   om_shader shader;
   conv_mode mode;
@@ -34,25 +32,25 @@ typedef struct conv_kernel {
 } conv_kernel;
 
 static const conv_kernel kernels_float[] = {
-    {OM_SHADER_CONV_SM90_SHORT, SHORT, 1, 1, {4, 1970, 820, 5380}},
-    {OM_SHADER_CONV_SM90_GATHER_1, GATHER, 1, 1, {4, 1100, 660, 5840}},
-    {OM_SHADER_CONV_SM90_GATHER_2, GATHER, 1, 2, {1, 1310, 1010, 4330}},
-    {OM_SHADER_CONV_SM90_GATHER_128_2, GATHER, 2, 2, {1, 1320, 1790, 5940}},
-    {OM_SHADER_CONV_SM90_GATHER_256_1, GATHER, 4, 1, {1, 240, 1380, 8930}},
-    {OM_SHADER_CONV_SM90_WINDOW_2, WINDOW, 1, 2, {1, 20, 680, 4510}},
-    {OM_SHADER_CONV_SM90_ROWS, ROWS, 1, 1, {4, 3000, 900, 500}},
+    {OM_SHADER_CONV_SM90_SHORT, SHORT, 1, 1, {4, 7200, 1800, 614, 1400, 583}},
+    {OM_SHADER_CONV_SM90_GATHER_1, GATHER, 1, 1, {4, 5740, 3300, 928, 1730, 599}},
+    {OM_SHADER_CONV_SM90_GATHER_2, GATHER, 1, 2, {1, 3860, 2190, 894, 4360, 1350}},
+    {OM_SHADER_CONV_SM90_GATHER_128_2, GATHER, 2, 2, {1, 3150, 1630, 594, 5940, 1760}},
+    {OM_SHADER_CONV_SM90_GATHER_256_1, GATHER, 4, 1, {1, 5510, 1500, 572, 6100, 1460}},
+    {OM_SHADER_CONV_SM90_WINDOW_2, WINDOW, 1, 2, {1, 5000, 1540, 588, 3180, 863}},
+    {OM_SHADER_CONV_SM90_ROWS, ROWS, 1, 1, {4, 7990, 1500, 593, 455, 720}},
 };
 
 static const conv_kernel kernels_half[] = {
-    {OM_SHADER_CONV_SM90_SHORT_HALF, SHORT, 1, 1, {5, 1470, 530, 4460}},
-    {OM_SHADER_CONV_SM90_GATHER_1_HALF, GATHER, 1, 1, {4, 420, 390, 5120}},
-    {OM_SHADER_CONV_SM90_GATHER_2_HALF, GATHER, 1, 2, {2, 120, 690, 4190}},
-    {OM_SHADER_CONV_SM90_GATHER_4_HALF, GATHER, 1, 4, {1, 1020, 1360, 3470}},
-    {OM_SHADER_CONV_SM90_GATHER_128_1_HALF, GATHER, 2, 1, {2, 90, 500, 6240}},
-    {OM_SHADER_CONV_SM90_GATHER_128_2_HALF, GATHER, 2, 2, {1, 80, 940, 5250}},
-    {OM_SHADER_CONV_SM90_WINDOW_1_HALF, WINDOW, 1, 1, {4, 300, 200, 5800}},
-    {OM_SHADER_CONV_SM90_WINDOW_4_HALF, WINDOW, 1, 4, {1, 720, 530, 2100}},
-    {OM_SHADER_CONV_SM90_ROWS_HALF, ROWS, 1, 1, {4, 2400, 600, 500}},
+    {OM_SHADER_CONV_SM90_SHORT_HALF, SHORT, 1, 1, {5, 4940, 1740, 618, 845, 473}},
+    {OM_SHADER_CONV_SM90_GATHER_1_HALF, GATHER, 1, 1, {4, 2630, 4460, 600, 1800, 293}},
+    {OM_SHADER_CONV_SM90_GATHER_2_HALF, GATHER, 1, 2, {2, 3950, 2640, 656, 1930, 609}},
+    {OM_SHADER_CONV_SM90_GATHER_4_HALF, GATHER, 1, 4, {1, 3440, 687, 271, 2700, 1340}},
+    {OM_SHADER_CONV_SM90_GATHER_128_1_HALF, GATHER, 2, 1, {2, 1440, 5820, 717, 4490, 355}},
+    {OM_SHADER_CONV_SM90_GATHER_128_2_HALF, GATHER, 2, 2, {1, 3190, 1590, 545, 4090, 911}},
+    {OM_SHADER_CONV_SM90_WINDOW_1_HALF, WINDOW, 1, 1, {4, 4200, 1600, 604, 960, 337}},
+    {OM_SHADER_CONV_SM90_WINDOW_4_HALF, WINDOW, 1, 4, {1, 5560, 1570, 678, 1040, 659}},
+    {OM_SHADER_CONV_SM90_ROWS_HALF, ROWS, 1, 1, {4, 2420, 1190, 2270, 721, 349}},
 };
 
 static bool is_half(const om_gpu_conv *c) {
@@ -220,9 +218,6 @@ static void fill_weights(om_ctx *ctx, const void *arg, const void *source, void 
 /* ---- The dispatch ---- */
 
 bool om_gpu_takes_conv_sm90(const om_gpu_binder *b, const om_gpu_conv *c) {
-  /* Small ones, those of a MobileNetV3-large, were no faster in the model than the other kernels.
-   */
-  const uint64_t doubt_ns = is_half(c) ? 3000 : 4000;
   if (!om_gpu_binder_features(b)->sm90 || om_gpu_binder_mode(b) == OM_MODE_EXACT || c->is_volume ||
       c->shape.is_transposed || c->shape.group != 1 || !om_gpu_input(b, 1)->data) {
     return false;
@@ -230,7 +225,7 @@ bool om_gpu_takes_conv_sm90(const om_gpu_binder *b, const om_gpu_conv *c) {
   if (has_rows(c) ? !can_pair(c->w) : c->in_channels % OCTET != 0) return false;
   return c->out_elems <= INT32_MAX / 16 &&
          weight_bytes(c) <= om_gpu_binder_limits(b)->max_binding_bytes &&
-         choose(c).cost_ns + doubt_ns < om_gpu_conv_cost_elsewhere(b, c);
+         choose(c).cost_ns < om_gpu_conv_cost_elsewhere(b, c);
 }
 
 static om_conv_matrix_params make_params(const om_gpu_conv *c, const conv_choice *choice) {

@@ -630,8 +630,7 @@ static const om_op_case excite_cases[] = {
 };
 
 /* A depthwise convolution, its planes and their means. */
-#define MEANS(attrs) \
-  "a = Conv(x0, x1, x2) " attrs "; y0 = HardSwish(a); y1 = GlobalAveragePool(y0)"
+#define MEANS(attrs) "a = Conv(x0, x1, x2) " attrs "; y0 = HardSwish(a); y1 = GlobalAveragePool(y0)"
 
 static const om_op_case mean_cases[] = {
     {.name = "3x3",

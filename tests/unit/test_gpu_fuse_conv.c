@@ -113,9 +113,10 @@ static void make_inputs(const fuse_case *c, size_t kernel, om_named_tensor input
   }
 }
 
-/* Runs in exact mode; returns the dispatches. The result's data is the caller's, if asked for. */
+/* Returns the dispatches. The result's data is the caller's, if asked for. */
 static uint64_t run(const char *graph,
                     const char *backend,
+                    om_mode mode,
                     bool no_fusion,
                     const om_named_tensor inputs[INPUTS],
                     om_tensor *out_result) {
@@ -127,7 +128,7 @@ static uint64_t run(const char *graph,
   gpu.backend = backend;
   gpu.device = getenv("OM_TEST_DEVICE");
   gpu.no_fusion = no_fusion;
-  options.mode = OM_MODE_EXACT;
+  options.mode = mode;
   options.provider = om_gpu_provider();
   options.provider_options = &gpu;
   options.require_gpu = true;
@@ -147,8 +148,8 @@ static uint64_t run(const char *graph,
 static void check_bits(const char *graph, const om_named_tensor inputs[INPUTS]) {
   om_tensor fused, apart;
   size_t elem = 0;
-  run(graph, "vulkan", false, inputs, &fused);
-  run(graph, "vulkan", true, inputs, &apart);
+  run(graph, "vulkan", OM_MODE_EXACT, false, inputs, &fused);
+  run(graph, "vulkan", OM_MODE_EXACT, true, inputs, &apart);
   if (!om_tensor_same(&fused, &apart, &elem)) fail_msg("the bits differ at %zu: %s", elem, graph);
   free(fused.data);
   free(apart.data);
@@ -165,11 +166,11 @@ static void fuses(void **state) {
     write_graph(c, i / 2, i % 2 == 1, graph);
     write_graph(&bare, i / 2, i % 2 == 1, without);
     make_inputs(c, i / 2, inputs);
-    const uint64_t count = run(graph, "null", false, inputs, NULL);
-    assert_true(count < run(graph, "null", true, inputs, NULL));
+    const uint64_t count = run(graph, "null", OM_MODE_EXACT, false, inputs, NULL);
+    assert_true(count < run(graph, "null", OM_MODE_EXACT, true, inputs, NULL));
     /* A residual of float16 is made by a dispatch, which the model without it lacks. */
     const bool makes_residual = i % 2 == 1 && c->has_residual;
-    assert_true(count <= run(without, "null", false, inputs, NULL) + makes_residual);
+    assert_true(count <= run(without, "null", OM_MODE_EXACT, false, inputs, NULL) + makes_residual);
     /* One kernel for each case, in turn. */
     const bool is_turn = i / 2 == (size_t)(c - cases) % OM_COUNT_OF(kernels);
     if (is_turn && om_test_backend_is_there("vulkan")) check_bits(graph, inputs);
@@ -177,11 +178,29 @@ static void fuses(void **state) {
   }
 }
 
+/* The means of a depthwise convolution's planes are made in its pass, in fast mode alone. */
+static void means_join_the_pass(void **state) {
+  static const fuse_case means = {.tail = "p = GlobalAveragePool(c); e = Mul(c, p);",
+                                  .residual_dims = CHANNEL};
+  enum { DEPTHWISE = 2 };
+  char graph[GRAPH_BYTES];
+  om_named_tensor inputs[INPUTS];
+  (void)state;
+  make_inputs(&means, DEPTHWISE, inputs);
+  for (int is_half = 0; is_half < 2; ++is_half) {
+    write_graph(&means, DEPTHWISE, is_half == 1, graph);
+    const uint64_t exact = run(graph, "null", OM_MODE_EXACT, false, inputs, NULL);
+    assert_int_equal(run(graph, "null", OM_MODE_FAST, false, inputs, NULL), exact - 1);
+  }
+  for (size_t k = 0; k < INPUTS; ++k) free(inputs[k].tensor.data);
+}
+
 int main(void) {
-  struct CMUnitTest tests[OM_COUNT_OF(cases)];
+  struct CMUnitTest tests[OM_COUNT_OF(cases) + 1];
   for (size_t i = 0; i < OM_COUNT_OF(cases); ++i) {
     tests[i] =
         (struct CMUnitTest){cases[i].name, fuses, NULL, NULL, (fuse_case *)(uintptr_t)&cases[i]};
   }
+  tests[OM_COUNT_OF(cases)] = (struct CMUnitTest)cmocka_unit_test(means_join_the_pass);
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
