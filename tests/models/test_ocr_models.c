@@ -243,6 +243,7 @@ int main(void) {
     const char *name;
     om_test_executor executor;
   } kinds[] = {{"cpu", {NULL, OM_MODE_EXACT, 2}},
+               {"cpu_fast", {NULL, OM_MODE_FAST, 2}},
                {"device_exact", {"vulkan", OM_MODE_EXACT, 0}},
                {"device_fast", {"vulkan", OM_MODE_FAST, 0}}};
   enum { KINDS = OM_COUNT_OF(kinds), TEST_COUNT = OM_COUNT_OF(cases) * KINDS };

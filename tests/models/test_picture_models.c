@@ -109,24 +109,31 @@ static void exact(void **state) {
   om_model_destroy(model);
 }
 
-static void fast(void **state) {
-  const model_case *c = *state;
-  om_model *model = om_test_backend_is_there("vulkan") ? find_model(c) : NULL;
+static void check_fast(const model_case *c, const char *backend) {
+  om_model *model = !backend || om_test_backend_is_there(backend) ? find_model(c) : NULL;
   if (!model) skip();
   om_named_tensor input = make_picture(c, model);
-  const om_test_executor executor = {"vulkan", OM_MODE_FAST, 0};
-  om_tensor device = om_test_run_model(model, &executor, &input, 1);
-  check_error(c, model, &input, &device);
-  free(device.data);
+  const om_test_executor executor = {backend, OM_MODE_FAST, 0};
+  om_tensor result = om_test_run_model(model, &executor, &input, 1);
+  check_error(c, model, &input, &result);
+  free(result.data);
   free(input.tensor.data);
   om_model_destroy(model);
+}
+
+static void fast(void **state) {
+  check_fast(*state, "vulkan");
+}
+
+static void fast_cpu(void **state) {
+  check_fast(*state, NULL);
 }
 
 int main(int argc, char **argv) {
   static const struct {
     const char *name;
     CMUnitTestFunction test;
-  } kinds[] = {{"exact", exact}, {"fast", fast}};
+  } kinds[] = {{"exact", exact}, {"fast", fast}, {"fast_cpu", fast_cpu}};
   enum { TEST_COUNT = OM_COUNT_OF(cases) * OM_COUNT_OF(kinds) };
   struct CMUnitTest tests[TEST_COUNT];
   char names[TEST_COUNT][64];

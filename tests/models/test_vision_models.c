@@ -157,14 +157,18 @@ static void check_error(const model_case *c,
 
 static void check_batch(const model_case *c, const om_model *model, int batch) {
   static const om_test_executor host = {NULL, OM_MODE_EXACT, 0};
+  static const om_test_executor host_fast = {NULL, OM_MODE_FAST, 2};
   static const om_test_executor exact = {"vulkan", OM_MODE_EXACT, 0};
   static const om_test_executor fast = {"vulkan", OM_MODE_FAST, 0};
   om_named_tensor x = read_input(c, model, batch);
   references r = make_references(c, model, batch, &x, 0);
   om_tensor expected = om_test_run_model(model, &host, &x, 1);
   check_error(c, batch, "exact", &expected, &r);
+  om_tensor result = om_test_run_model(model, &host_fast, &x, 1);
+  check_error(c, batch, "fast on the CPU", &result, &r);
+  free(result.data);
   if (om_test_backend_is_there("vulkan")) {
-    om_tensor result = om_test_run_model(model, &exact, &x, 1);
+    result = om_test_run_model(model, &exact, &x, 1);
     om_test_same_bits(&result, &expected);
     free(result.data);
     result = om_test_run_model(model, &fast, &x, 1);

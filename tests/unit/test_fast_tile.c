@@ -1,5 +1,5 @@
 /* Tiles of every width of vectors that this processor has, against double precision: all heights,
- * full and partial panels, taps inside and outside. */
+ * full and partial panels, taps inside and outside, sums added to others. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,7 +56,7 @@ static double clamped(const om_tile *t, double sum) {
 }
 
 static double wanted(const om_tile *t, size_t row, size_t col, bool is_apart) {
-  double sum = (double)bias[col];
+  double sum = (double)bias[col] + (t->adds ? (double)GUARD : 0.0);
   for (size_t i = 0; i < t->tap_count; ++i) {
     const int64_t place = (int64_t)row + t->taps[i].at[2];
     if (place < 0 || place >= PLACES) continue;
@@ -95,6 +95,10 @@ static void check_panels(const om_tile_set *set) {
       t.is_clamped = true;
       t.low = -0.25f;
       t.high = 0.5f;
+      check(&t, is_narrow ? set->narrow[i] : set->wide[i], set->heights[i], false);
+      t.adds = true; /* to the guards */
+      t.low += (float)GUARD;
+      t.high += (float)GUARD;
       check(&t, is_narrow ? set->narrow[i] : set->wide[i], set->heights[i], false);
     }
   }

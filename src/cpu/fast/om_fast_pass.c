@@ -12,6 +12,7 @@ enum {
   LEAST_TERMS = 1 << 18, /* as long as they are worth a thread's while: about 10 us; */
   MOST_TERMS = 1 << 22,  /* a run ends soon after it is cancelled */
   NEAR_ELEMS = 1 << 12,  /* weights that stay near, whatever goes by */
+  CHAIN_TERMS = 256,     /* of one sum: the error of a longer one grows with its length */
 };
 
 typedef struct job {
@@ -22,6 +23,7 @@ typedef struct job {
   int64_t rows, row_step, row_pieces;
   int64_t panels, panel_step, panel_pieces;
   size_t first_height; /* of tiles */
+  bool is_in_parts;
 } job;
 
 typedef struct spot { /* of a piece */
@@ -159,6 +161,32 @@ static void fetch_row(const float *row, int64_t cols) {
   if (cols > 16) __builtin_prefetch(row + 16); /* of a line of 64 bytes */
 }
 
+/* The tile in parts of at most CHAIN_TERMS terms, the later ones added to y. A part is some of the
+ * taps, or some terms of one. */
+static __attribute__((noinline)) void run_parts(const job *j, om_tile_fn fn, om_tile *t) {
+  const om_fast_pass *p = j->pass;
+  const float *x = t->x;
+  const bool is_clamped = t->is_clamped;
+  const size_t parts = (p->depth + CHAIN_TERMS - 1) / CHAIN_TERMS; /* of a tap */
+  const size_t depth = (p->depth + parts - 1) / parts;
+  const size_t taps = CHAIN_TERMS / depth;
+  for (size_t tap = 0; tap < p->tap_count; tap += taps) {
+    t->taps = p->taps + tap;
+    t->tap_count = p->tap_count - tap < taps ? p->tap_count - tap : taps;
+    for (size_t k = 0; k < p->depth; k += depth) {
+      t->x = x + k;
+      t->depth = p->depth - k < depth ? p->depth - k : depth;
+      t->is_clamped = is_clamped && tap + taps >= p->tap_count && k + depth >= p->depth;
+      fn(t);
+      t->w += t->tap_count * t->depth * t->w_step;
+      t->bias = j->kernel->zeros;
+      t->adds = true;
+    }
+  }
+  t->x = x;
+  t->adds = false;
+}
+
 /* The rows of t by one panel. */
 static __attribute__((noinline)) void run_tile(
     const job *j, const spot *s, int64_t panel, size_t rows, om_tile_fn fn, om_tile *t) {
@@ -182,7 +210,11 @@ static __attribute__((noinline)) void run_tile(
     for (size_t r = 0; r < rows; ++r) fetch_row(t->y[r] + col, width);
     for (size_t r = 0; s->residual && r < rows; ++r) fetch_row(t->residual[r] + col, width);
   }
-  fn(t);
+  if (j->is_in_parts) {
+    run_parts(j, fn, t);
+  } else {
+    fn(t);
+  }
   if (j->kernel->needs_finish) j->kernel->set->finish(t, rows);
 }
 
@@ -272,6 +304,7 @@ void om_fast_pass_run(om_ctx *ctx,
   const int64_t apart = pass->in_step[2] * pass->x_strides[2] * (int64_t)sizeof(float);
   j.first_height = kernel->set->heights[0] > 8 && apart % 4096 == 0 && !kernel->is_apart ? 1 : 0;
   for (uint32_t i = 0; i < pass->batch_axes; ++i) elements *= pass->batch[i];
+  j.is_in_parts = !kernel->is_apart && pass->tap_count * pass->depth > CHAIN_TERMS;
   cut(&j, elements);
   om_parallel_for(ctx, (size_t)(elements * j.row_pieces * j.panel_pieces), 1, run_pieces, &j);
 }

@@ -42,6 +42,7 @@ typedef struct om_tile {
   size_t w_step;     /* from term to term */
   const float *bias; /* as long as the panel is wide */
   size_t col, cols;  /* the first, and how many */
+  bool adds;         /* to what y holds: the sums of other terms. Not for columns apart */
   bool is_clamped;   /* results are cut to low .. high when they are stored */
   float low, high;
   const om_fast_epilogue *epilogue;

@@ -1,0 +1,146 @@
+/* Long sums of fast products and convolutions, whose terms all have one sign: the error that
+ * additions leave grows with the length of a chain. Against double precision; lengths around those
+ * at which a sum is cut, and results that fill no panel. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "cpu/fast/om_fast.h"
+
+#define LIMIT 1e-6 /* of scaled errors; one chain of 9216 terms has 1e-5 */
+
+typedef struct rig {
+  om_error error;
+  om_ctx ctx;
+  om_fast *fast;
+} rig;
+
+static void open_rig(rig *r) {
+  om_error_clear(&r->error);
+  r->ctx = (om_ctx){.allocator = om_default_allocator(), .error = &r->error, .thread_count = 1};
+  r->fast = NULL;
+  assert_int_equal(om_fast_create(&r->ctx, &r->fast), OM_OK);
+}
+
+static float *random_values(size_t count, uint32_t seed) {
+  float *values = malloc(count * sizeof *values);
+  assert_non_null(values);
+  for (size_t i = 0; i < count; ++i) {
+    seed = seed * 1664525u + 1013904223u;
+    values[i] = 0.5f + (float)(seed >> 8) * 0x1p-25f;
+  }
+  return values;
+}
+
+static void run(rig *r, om_fast_kernel *kernel, const om_fast_operands *operands) {
+  om_fast_operands o = *operands;
+  o.scratch = aligned_alloc(64, om_size_align(om_fast_scratch_bytes(kernel) + 1, 64));
+  assert_non_null(o.scratch);
+  assert_int_equal(om_fast_run(&r->ctx, kernel, &o), OM_OK);
+  free(o.scratch);
+  om_fast_kernel_destroy(&r->ctx, kernel);
+}
+
+static void products_are_near(void **state) {
+  static const int64_t depths[] = {1, 255, 256, 257, 511, 513, 1000, 9216};
+  enum { ROWS = 17, COLS = 45 };
+  rig r;
+  (void)state;
+  open_rig(&r);
+  for (size_t i = 0; i < OM_COUNT_OF(depths); ++i) {
+    const int64_t depth = depths[i];
+    float *a = random_values((size_t)(ROWS * depth), 1);
+    float *b = random_values((size_t)(COLS * depth), 2);
+    float *bias = random_values(COLS, 3);
+    float y[ROWS * COLS];
+    om_fast_kernel *kernel = NULL;
+    const om_fast_product p = {.rank = 2,
+                               .a_dims = {ROWS, depth},
+                               .a_strides = {depth, 1},
+                               .b_dims = {depth, COLS},
+                               .b_strides = {COLS, 1},
+                               .y_dims = {ROWS, COLS},
+                               .b = {.data = b},
+                               /* a cut that would show in a part of a sum */
+                               .epilogue = {.scale = 1.0f,
+                                            .has_bias = true,
+                                            .activation = OM_FAST_CLIP,
+                                            .alpha = (float)depth * 0.3f,
+                                            .beta = 1e6f}};
+    assert_int_equal(om_fast_product_create(&r.ctx, r.fast, &p, &kernel), OM_OK);
+    run(&r, kernel, &(om_fast_operands){.x = a, .w = b, .bias = bias, .y = y});
+    for (int64_t at = 0; at < ROWS * COLS; ++at) {
+      double sum = (double)bias[at % COLS];
+      for (int64_t k = 0; k < depth; ++k) {
+        sum += (double)a[at / COLS * depth + k] * (double)b[k * COLS + at % COLS];
+      }
+      const double error = fabs((double)y[at] - sum) / sum;
+      if (!(error < LIMIT)) fail_msg("depth %d, result %d: %g", (int)depth, (int)at, error);
+    }
+    free(a);
+    free(b);
+    free(bias);
+  }
+  om_fast_destroy(&r.ctx, r.fast);
+}
+
+/* 3x3 with pads over `channels`, the channels last. */
+static void convolutions_are_near(void **state) {
+  static const int64_t channels[] = {1, 17, 28, 29, 64, 300, 1024};
+  enum { EXTENT = 5, OUT = 37 };
+  rig r;
+  (void)state;
+  open_rig(&r);
+  for (size_t i = 0; i < OM_COUNT_OF(channels); ++i) {
+    const int64_t depth = channels[i];
+    float *x = random_values((size_t)(EXTENT * EXTENT * depth), 1);
+    float *w = random_values((size_t)(OUT * depth * 9), 2);
+    float y[EXTENT * EXTENT * OUT];
+    om_fast_kernel *kernel = NULL;
+    const om_fast_conv c = {.is_channels_last = true,
+                            .batch = 1,
+                            .groups = 1,
+                            .in_channels = depth,
+                            .out_channels = OUT,
+                            .in = {1, EXTENT, EXTENT},
+                            .out = {1, EXTENT, EXTENT},
+                            .kernel = {1, 3, 3},
+                            .stride = {1, 1, 1},
+                            .dilation = {1, 1, 1},
+                            .pad_begin = {0, 1, 1},
+                            .w = {.data = w},
+                            .epilogue = {.scale = 1.0f}};
+    assert_int_equal(om_fast_conv_create(&r.ctx, r.fast, &c, &kernel), OM_OK);
+    run(&r, kernel, &(om_fast_operands){.x = x, .w = w, .y = y});
+    for (int64_t at = 0; at < EXTENT * EXTENT * OUT; ++at) {
+      const int64_t row = at / OUT / EXTENT, col = at / OUT % EXTENT;
+      double sum = 0.0;
+      for (int64_t tap = 0; tap < 9; ++tap) {
+        const int64_t from = row + tap / 3 - 1, from_col = col + tap % 3 - 1;
+        if (from < 0 || from >= EXTENT || from_col < 0 || from_col >= EXTENT) continue;
+        for (int64_t k = 0; k < depth; ++k) {
+          sum += (double)x[(from * EXTENT + from_col) * depth + k] *
+                 (double)w[(at % OUT * depth + k) * 9 + tap];
+        }
+      }
+      const double error = fabs((double)y[at] - sum) / sum;
+      if (!(error < LIMIT)) fail_msg("%d channels, result %d: %g", (int)depth, (int)at, error);
+    }
+    free(x);
+    free(w);
+  }
+  om_fast_destroy(&r.ctx, r.fast);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(products_are_near),
+      cmocka_unit_test(convolutions_are_near),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
