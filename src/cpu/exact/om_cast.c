@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "base/om_thread.h"
+#include "cpu/exact/om_clones.h"
 #include "cpu/exact/om_small_float.h"
 
 enum {
@@ -24,6 +25,18 @@ typedef void (*om_cast_fn)(const void *in, void *out, size_t count);
     const from_type *xs = in;                                           \
     to_type *ys = out;                                                  \
     for (size_t i = 0; i < count; ++i) ys[i] = (to_type)xs[i];          \
+  }
+/* To types that int32 holds, without a branch. */
+#define OM_CAST_NARROW(from_type, from, to_type, to, lowest, highest)             \
+  OM_CLONES static void from##_to_##to(const void *in, void *out, size_t count) { \
+    const from_type *xs = in;                                                     \
+    to_type *ys = out;                                                            \
+    for (size_t i = 0; i < count; ++i) {                                          \
+      from_type x = xs[i];                                                        \
+      x = x < (from_type)(highest) ? x : (from_type)(highest);                    \
+      x = x > (from_type)(lowest) ? x : (from_type)(lowest);                      \
+      ys[i] = (to_type)(int32_t)(isnan(xs[i]) ? 0 : x);                           \
+    }                                                                             \
   }
 /* below and above are the type's limits as floats: the first value that is too small is below or
  * less, the first that is too large is above. */
@@ -63,12 +76,12 @@ typedef void (*om_cast_fn)(const void *in, void *out, size_t count);
   OM_CAST_PLAIN(type, name, double, f64)
 #define OM_CAST_FROM_FLOAT(type, name)                                                    \
   OM_CAST_BOOL(type, name)                                                                \
-  OM_CAST_SATURATE(type, name, int8_t, i8, INT8_MIN, INT8_MAX, 128.0)                     \
-  OM_CAST_SATURATE(type, name, int16_t, i16, INT16_MIN, INT16_MAX, 32768.0)               \
+  OM_CAST_NARROW(type, name, int8_t, i8, INT8_MIN, INT8_MAX)                              \
+  OM_CAST_NARROW(type, name, int16_t, i16, INT16_MIN, INT16_MAX)                          \
   OM_CAST_SATURATE(type, name, int32_t, i32, INT32_MIN, INT32_MAX, 2147483648.0)          \
   OM_CAST_SATURATE(type, name, int64_t, i64, INT64_MIN, INT64_MAX, 9223372036854775808.0) \
-  OM_CAST_SATURATE(type, name, uint8_t, u8, 0, UINT8_MAX, 256.0)                          \
-  OM_CAST_SATURATE(type, name, uint16_t, u16, 0, UINT16_MAX, 65536.0)                     \
+  OM_CAST_NARROW(type, name, uint8_t, u8, 0, UINT8_MAX)                                   \
+  OM_CAST_NARROW(type, name, uint16_t, u16, 0, UINT16_MAX)                                \
   OM_CAST_SATURATE(type, name, uint32_t, u32, 0, UINT32_MAX, 4294967296.0)                \
   OM_CAST_SATURATE(type, name, uint64_t, u64, 0, UINT64_MAX, 18446744073709551616.0)      \
   OM_CAST_PLAIN(type, name, float, f32)                                                   \

@@ -2,9 +2,10 @@
 #include "cpu/exact/om_matmul_nbits.h"
 
 #include "base/om_thread.h"
+#include "cpu/exact/om_clones.h"
 #include "cpu/exact/om_matmul.h"
 
-typedef struct widening { /* of columns first .. first + count, to b[depth, count] */
+typedef struct widening { /* of columns first .. first + count, to b[count, depth] */
   const om_matmul_nbits *m;
   size_t first, count;
   float *b;
@@ -20,8 +21,8 @@ static om_matmul product_of(const om_matmul_nbits *m, size_t cols) {
                      .depth = m->depth,
                      .a_row_stride = m->depth,
                      .a_depth_stride = 1,
-                     .b_depth_stride = cols,
-                     .b_col_stride = 1};
+                     .b_depth_stride = 1,
+                     .b_col_stride = m->depth};
 }
 
 static size_t product_floats(const om_matmul_nbits *m) {
@@ -38,22 +39,53 @@ bool om_matmul_nbits_scratch(const om_matmul_nbits *m, size_t *out_floats) {
          om_size_add(*out_floats, product_floats(m), out_floats);
 }
 
+/* `count` elements of one group, from a whole byte on. */
+#define OM_WIDEN(name, bits)                                                               \
+  OM_CLONES static void name(                                                              \
+      const uint8_t *packed, size_t count, float zero, float scale, float *b) {            \
+    enum { PER_BYTE = 8 / (bits) };                                                        \
+    for (size_t i = 0; i < count / PER_BYTE; ++i) {                                        \
+      for (unsigned k = 0; k < PER_BYTE; ++k) {                                            \
+        const int q = packed[i] >> (k * (bits)) & ((1 << (bits)) - 1);                     \
+        b[i * PER_BYTE + k] = ((float)q - zero) * scale;                                   \
+      }                                                                                    \
+    }                                                                                      \
+    for (size_t k = count - count % PER_BYTE; k < count; ++k) {                            \
+      const int q = packed[k / PER_BYTE] >> (k % PER_BYTE * (bits)) & ((1 << (bits)) - 1); \
+      b[k] = ((float)q - zero) * scale;                                                    \
+    }                                                                                      \
+  }
+OM_WIDEN(widen_2, 2)
+OM_WIDEN(widen_4, 4)
+OM_WIDEN(widen_8, 8)
+
+static float element_of(const om_matmul_nbits *m, const uint8_t *packed, size_t k) {
+  const size_t bit = k * m->bits;
+  return (float)((uint32_t)(packed[bit / 8] >> bit % 8) & ((1u << m->bits) - 1));
+}
+
 static void widen(void *arg, size_t begin, size_t end) {
   const widening *w = arg;
   const om_matmul_nbits *m = w->m;
-  const uint32_t mask = (1u << m->bits) - 1;
-  const size_t col_bytes = m->groups * m->block * m->bits / 8;
+  const size_t group_bytes = m->block * m->bits / 8;
   const float middle = (float)(1u << (m->bits - 1));
+  void (*const run)(const uint8_t *, size_t, float, float, float *) =
+      m->bits == 2 ? widen_2 : (m->bits == 4 ? widen_4 : widen_8);
   for (size_t i = begin; i < end; ++i) {
     const size_t col = w->first + i;
-    const uint8_t *packed = m->b + col * col_bytes;
+    const uint8_t *packed = m->b + col * m->groups * group_bytes;
     const float *scales = m->scales + col * m->groups;
     const float *zeros = m->zeros ? m->zeros + col * m->groups : NULL;
-    for (size_t k = 0; k < m->depth; ++k) {
-      const size_t group = m->group_of ? (size_t)m->group_of[k] : k / m->block;
-      const size_t bit = k * m->bits;
-      const float q = (float)((uint32_t)(packed[bit / 8] >> bit % 8) & mask);
-      w->b[k * w->count + i] = (q - (zeros ? zeros[group] : middle)) * scales[group];
+    float *b = w->b + i * m->depth;
+    for (size_t k = 0; m->group_of && k < m->depth; ++k) {
+      const size_t group = (size_t)m->group_of[k];
+      b[k] = (element_of(m, packed, k) - (zeros ? zeros[group] : middle)) * scales[group];
+    }
+    for (size_t group = 0; !m->group_of && group * m->block < m->depth; ++group) {
+      const size_t left = m->depth - group * m->block;
+      const size_t count = left < m->block ? left : m->block;
+      const float zero = zeros ? zeros[group] : middle;
+      run(packed + group * group_bytes, count, zero, scales[group], b + group * m->block);
     }
   }
 }

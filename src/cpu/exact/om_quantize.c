@@ -1,6 +1,8 @@
 /* Elements go through blocks on the stack: widened, computed in float32 (or int32), narrowed. */
 #include "cpu/exact/om_quantize.h"
 
+#include <math.h>
+
 #include "base/om_thread.h"
 #include "cpu/exact/om_cast.h"
 #include "cpu/exact/om_clones.h"
@@ -21,6 +23,14 @@ static bool is_whole(om_dtype dtype) {
   return !om_is_small_float(dtype) && dtype != OM_DTYPE_F32;
 }
 
+/* What om_round is, in a form that becomes vectors: from 2^23 on floats are whole numbers, so that
+ * the addition rounds. */
+static inline float round_whole(float x) {
+  const float magnitude = fabsf(x);
+  const float whole = (magnitude + 0x1p23f) - 0x1p23f;
+  return magnitude < 0x1p23f ? copysignf(whole, x) : x;
+}
+
 size_t om_quantize_scale_index(const om_quantize_place *p, size_t element) {
   const size_t inner = element % p->inner_extent;
   const size_t along = element / p->inner_extent % p->extent;
@@ -28,30 +38,82 @@ size_t om_quantize_scale_index(const om_quantize_place *p, size_t element) {
   return outer * p->outer_step + along / p->block * p->axis_step + inner * p->inner_step;
 }
 
-/* The scales of elements [first, first + count), and their zero points (of 4 bytes). */
+/* The scales of elements [first, first + count), and their zero points (of 4 bytes); of all the
+ * same one alone. */
 static void gather(const om_quantize_job *job, size_t first, size_t count, float *s, void *z) {
-  const bool all_same = is_uniform(&job->place);
-  for (size_t i = 0; i < count; ++i) {
-    const size_t at = all_same ? 0 : om_quantize_scale_index(&job->place, first + i);
+  const om_quantize_place *p = &job->place;
+  const bool all_same = is_uniform(p);
+  size_t inner = first % p->inner_extent;
+  size_t along = first / p->inner_extent % p->extent;
+  size_t outer = first / p->inner_extent / p->extent;
+  size_t base = om_quantize_scale_index(p, first - inner);
+  for (size_t i = 0; i < (all_same ? 1 : count); ++i) {
+    const size_t at = all_same ? 0 : base + inner * p->inner_step;
     s[i] = job->scales[at];
     if (job->zeros) memcpy((char *)z + i * 4, (const char *)job->zeros + at * 4, 4);
+    if (++inner < p->inner_extent) continue;
+    inner = 0;
+    if (++along == p->extent) along = 0, ++outer;
+    base = outer * p->outer_step + (p->block == 1 ? along : along / p->block) * p->axis_step;
   }
+}
+
+/* x / s, rounded to integers or not, plus z (NULL: nothing). One s and z for all, or one each. */
+OM_CLONES static void quantize_values(
+    size_t count, bool all_same, bool rounds, const float *s, const float *z, float *x) {
+  if (all_same) {
+    const float scale = *s;
+    for (size_t i = 0; i < count; ++i) x[i] = om_div(x[i], scale);
+  } else {
+    for (size_t i = 0; i < count; ++i) x[i] = om_div(x[i], s[i]);
+  }
+  for (size_t i = 0; rounds && i < count; ++i) x[i] = round_whole(x[i]);
+  for (size_t i = 0; z && i < count; ++i) x[i] = x[i] + z[all_same ? 0 : i];
 }
 
 static void quantize_block(const om_quantize_job *job, size_t first, size_t count) {
   float x[OM_QUANTIZE_BLOCK];
   float s[OM_QUANTIZE_BLOCK];
   float z[OM_QUANTIZE_BLOCK];
-  const bool rounds = is_whole(job->out->dtype);
   const om_dtype in = job->in->dtype;
   const om_dtype out = job->out->dtype;
   om_cast_elems(in, om_cast_place(in, job->in->data, first), OM_DTYPE_F32, x, count, true);
   gather(job, first, count, s, z);
-  for (size_t i = 0; i < count; ++i) x[i] = om_div(x[i], s[i]);
-  for (size_t i = 0; rounds && i < count; ++i) x[i] = om_round(x[i]);
-  for (size_t i = 0; job->zeros && i < count; ++i) x[i] = x[i] + z[i];
+  quantize_values(count, is_uniform(&job->place), is_whole(out), s, job->zeros ? z : NULL, x);
   uint8_t *target = (uint8_t *)job->out->data + first * om_dtype_bits(out) / 8;
   om_cast_elems(OM_DTYPE_F32, x, out, target, count, job->saturates);
+}
+
+/* whole - z as float32 (of 64 bits before: one rounding). */
+OM_CLONES static void shift_whole(
+    size_t count, bool all_same, const int32_t *whole, const int32_t *z, float *x) {
+  if (!z) {
+    for (size_t i = 0; i < count; ++i) x[i] = (float)whole[i];
+    return;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    x[i] = (float)((int64_t)whole[i] - z[all_same ? 0 : i]);
+  }
+}
+
+/* The same of bytes, whose differences are exact. */
+OM_CLONES static void shift_bytes(
+    size_t count, bool all_same, const int32_t *whole, const int32_t *z, float *x) {
+  if (all_same) {
+    const int32_t zero = z ? *z : 0;
+    for (size_t i = 0; i < count; ++i) x[i] = (float)(whole[i] - zero);
+  } else {
+    for (size_t i = 0; i < count; ++i) x[i] = (float)(whole[i] - (z ? z[i] : 0));
+  }
+}
+
+OM_CLONES static void multiply_values(size_t count, bool all_same, const float *s, float *x) {
+  const float scale = *s;
+  if (all_same) {
+    for (size_t i = 0; i < count; ++i) x[i] = x[i] * scale;
+  } else {
+    for (size_t i = 0; i < count; ++i) x[i] = x[i] * s[i];
+  }
 }
 
 static void dequantize_block(const om_quantize_job *job, size_t first, size_t count) {
@@ -61,22 +123,25 @@ static void dequantize_block(const om_quantize_job *job, size_t first, size_t co
   int32_t whole[OM_QUANTIZE_BLOCK];
   const om_dtype in = job->in->dtype;
   const om_dtype out = job->out->dtype;
+  const bool all_same = is_uniform(&job->place);
   const void *source = om_cast_place(in, job->in->data, first);
   gather(job, first, count, s, z);
   if (is_whole(in)) {
     om_cast_elems(in, source, OM_DTYPE_I32, whole, count, true);
-    for (size_t i = 0; i < count; ++i) {
-      x[i] = (float)((int64_t)whole[i] - (job->zeros ? z[i] : 0));
+    if (om_dtype_bits(in) <= 8) {
+      shift_bytes(count, all_same, whole, job->zeros ? z : NULL, x);
+    } else {
+      shift_whole(count, all_same, whole, job->zeros ? z : NULL, x);
     }
   } else {
     om_cast_elems(in, source, OM_DTYPE_F32, x, count, true);
     for (size_t i = 0; job->zeros && i < count; ++i) {
       float zero;
-      memcpy(&zero, &z[i], sizeof zero);
+      memcpy(&zero, &z[all_same ? 0 : i], sizeof zero);
       x[i] = x[i] - zero;
     }
   }
-  for (size_t i = 0; i < count; ++i) x[i] = x[i] * s[i];
+  multiply_values(count, all_same, s, x);
   uint8_t *target = (uint8_t *)job->out->data + first * om_dtype_bits(out) / 8;
   om_cast_elems(OM_DTYPE_F32, x, out, target, count, true);
 }
@@ -186,17 +251,44 @@ typedef struct om_requantize_walk {
   om_broadcast walk;
 } om_requantize_walk;
 
-static float requantized(const om_requantize_job *job, float sum, float a_scale, float b_scale) {
-  const float scale = a_scale * b_scale;
-  if (!job->is_quantized) return sum * scale;
-  const float value = sum * om_div(scale, job->scale);
-  return (is_whole(job->out->dtype) ? om_round(value) : value) + job->zero;
+/* A side's scales for `count` elements: one, or side by side. */
+typedef struct om_factors {
+  const float *a, *b;
+  bool a_advances, b_advances;
+} om_factors;
+
+/* sum * (a * b), or sum * (a * b / scale) rounded or not, plus the zero point. */
+OM_CLONES static void requantize_values(
+    const om_requantize_job *job, const om_factors *f, bool rounds, size_t count, float *x) {
+  float factors[OM_QUANTIZE_BLOCK];
+  const float a = *f->a;
+  const float b = *f->b;
+  const float scale = job->scale;
+  const float zero = job->zero;
+  const bool advances = f->a_advances || f->b_advances;
+  float factor = a * b;
+  if (job->is_quantized) factor = om_div(factor, scale);
+  if (advances) {
+    for (size_t i = 0; i < count; ++i) factors[i] = f->a_advances ? f->a[i] : a;
+    for (size_t i = 0; i < count; ++i) factors[i] = factors[i] * (f->b_advances ? f->b[i] : b);
+    for (size_t i = 0; job->is_quantized && i < count; ++i) factors[i] = om_div(factors[i], scale);
+    for (size_t i = 0; i < count; ++i) x[i] = x[i] * factors[i];
+  } else {
+    for (size_t i = 0; i < count; ++i) x[i] = x[i] * factor;
+  }
+  if (!job->is_quantized) return;
+  for (size_t i = 0; rounds && i < count; ++i) x[i] = round_whole(x[i]);
+  for (size_t i = 0; i < count; ++i) x[i] = x[i] + zero;
 }
 
 static void requantize_row(const om_requantize_job *job, const om_broadcast_row *row) {
   float block[OM_QUANTIZE_BLOCK];
   float bias[OM_QUANTIZE_BLOCK];
   const om_dtype out = job->out->dtype;
+  om_factors f = {.a = job->a_scale + row->offsets[0],
+                  .b = job->b_scale + row->offsets[1],
+                  .a_advances = row->advances[0],
+                  .b_advances = row->advances[1]};
   for (size_t begin = 0; begin < row->count; begin += OM_QUANTIZE_BLOCK) {
     const size_t left = row->count - begin;
     const size_t count = left < OM_QUANTIZE_BLOCK ? left : OM_QUANTIZE_BLOCK;
@@ -207,11 +299,9 @@ static void requantize_row(const om_requantize_job *job, const om_broadcast_row 
                   block,
                   count,
                   true);
-    for (size_t i = 0; i < count; ++i) {
-      const size_t a = row->offsets[0] + (row->advances[0] ? begin + i : 0);
-      const size_t b = row->offsets[1] + (row->advances[1] ? begin + i : 0);
-      block[i] = requantized(job, block[i], job->a_scale[a], job->b_scale[b]);
-    }
+    requantize_values(job, &f, is_whole(out), count, block);
+    if (f.a_advances) f.a += count;
+    if (f.b_advances) f.b += count;
     if (job->bias) {
       const om_dtype dtype = job->bias->dtype;
       const size_t at = row->offsets[2] + (row->advances[2] ? begin : 0);
