@@ -1,14 +1,19 @@
 /* Matrix products of quantized operands: MatMulInteger, QLinearMatMul, and the contributed QGemm,
  * MatMulIntegerToFloat and DynamicQuantizeMatMul.
  *
- * The operands without their zero points are int32 (of 8-bit floats: float32), so are the sums. A
- * list of zero points or scales belongs to the rows of a and to the columns of b.
+ * Integers are multiplied as they are, with the zero points of a's rows and of b's columns beside
+ * them; 8-bit floats become float32. The sums are int32 (of 8-bit floats: float32). A list of zero
+ * points or scales belongs to the rows of a and to the columns of b.
  *
- *     scratch: [a] [b] [b turned] [sums] [a's scales] [b's scales], 4 bytes an element
+ *     scratch: [a] [b] [sums] [a's scales] [b's scales] [the product's own], 4 bytes an element
+ *
+ * Of integers [a] and [b] hold the zero points, and behind those of a its bytes where it was
+ * float32.
  */
 #include <inttypes.h>
 
 #include "cpu/exact/om_cast.h"
+#include "cpu/exact/om_matmul_bytes.h"
 #include "ops/op_quantize.h"
 
 enum { NONE = OM_QUANTIZE_NONE };
@@ -226,7 +231,7 @@ static om_status infer(om_ctx *ctx, const om_op_call *call) {
 /* ---- Running ---- */
 
 typedef struct om_qmatmul_places { /* in elements of 4 bytes */
-  size_t a, b, sums, a_scale, b_scale, own;
+  size_t a, a_bytes, b, sums, a_scale, b_scale, own;
   size_t elems;
 } om_qmatmul_places;
 
@@ -236,29 +241,45 @@ static size_t take(om_qmatmul_places *places, size_t elems) {
   return at;
 }
 
-static om_matmul product_of(const om_op_call *call) {
+static void describe_product(const om_op_call *call, om_matmul *out) {
   const om_qmatmul_params *p = call->params;
-  om_matmul m;
   if (p->is_gemm) {
-    om_gemm_describe(&p->gemm, call->inputs[0], call->inputs[p->roles.b], &m);
+    om_gemm_describe(&p->gemm, call->inputs[0], call->inputs[p->roles.b], out);
   } else {
-    om_matmul_describe(call->inputs[0], call->inputs[p->roles.b], &m);
+    om_matmul_describe(call->inputs[0], call->inputs[p->roles.b], out);
   }
-  return m;
 }
 
-static om_qmatmul_places places_of(const om_op_call *call) {
+static bool is_of_floats(const om_op_call *call) {
+  return (OM_DT(call->inputs[0]->dtype) & OM_DT_FLOAT8) != 0;
+}
+
+/* Rows of a or columns of b, over the batch. */
+static size_t line_count(const om_tensor *matrix, size_t depth) {
+  return depth == 0 ? 0 : om_tensor_elems(matrix) / depth;
+}
+
+/* Not inlined, nor are those below: the descriptions are large. */
+__attribute__((noinline)) static om_qmatmul_places places_of(const om_op_call *call) {
   const om_qmatmul_params *p = call->params;
+  const om_tensor *a = call->inputs[0];
+  const om_tensor *b = call->inputs[p->roles.b];
   const om_tensor *a_scale = om_quantize_operand(call, p->roles.a_scale);
   const om_tensor *b_scale = om_quantize_operand(call, p->roles.b_scale);
+  om_matmul m;
+  describe_product(call, &m);
+  const bool is_float = is_of_floats(call);
+  const size_t a_rows = line_count(a, m.depth);
   om_qmatmul_places places = {.elems = 0};
-  places.a = take(&places, om_tensor_elems(call->inputs[0]));
-  places.b = take(&places, om_tensor_elems(call->inputs[p->roles.b]));
+  places.a = take(&places, is_float ? om_tensor_elems(a) : a_rows);
+  places.a_bytes = take(&places, p->quantizes_a ? (om_tensor_elems(a) + 3) / 4 : 0);
+  places.b = take(&places, is_float ? om_tensor_elems(b) : line_count(b, m.depth));
   places.sums = take(&places, om_tensor_elems(call->outputs[0]));
   places.a_scale = take(&places, a_scale ? om_tensor_elems(a_scale) : 1);
   places.b_scale = take(&places, b_scale ? om_tensor_elems(b_scale) : 1);
-  const om_matmul m = product_of(call);
-  places.own = take(&places, om_matmul_scratch_bytes(&m, sizeof(int32_t)) / sizeof(int32_t));
+  const size_t own =
+      is_float ? om_matmul_scratch_bytes(&m, sizeof(float)) : om_matmul_bytes_scratch(&m, a_rows);
+  places.own = take(&places, own / sizeof(int32_t));
   return places;
 }
 
@@ -266,57 +287,108 @@ static size_t scratch_bytes(const om_op_call *call) {
   return places_of(call).elems * sizeof(int32_t);
 }
 
-/* a without its zero point; where it is a float its own range is found first. */
-static void shift_a(om_ctx *ctx, const om_op_call *call, void *out, float *out_scale) {
+/* The zero points of a's rows or of b's columns, over the batch. */
+__attribute__((noinline)) static void load_zeros(const om_op_call *call,
+                                                 bool is_a,
+                                                 size_t count,
+                                                 int32_t *target) {
   const om_qmatmul_params *p = call->params;
-  const om_tensor *a = call->inputs[0];
-  const om_tensor *given = om_quantize_operand(call, p->roles.a_zero);
-  if (!p->quantizes_a) {
-    om_tensor zero;
-    if (given) zero = p->is_gemm ? om_quantize_along(given, 0, 0) : as_parameter(given, a, true);
-    om_quantize_shift(ctx, a, given ? &zero : NULL, out);
+  const om_tensor *matrix = call->inputs[is_a ? 0 : p->roles.b];
+  const om_tensor *given = om_quantize_operand(call, is_a ? p->roles.a_zero : p->roles.b_zero);
+  om_tensor lines = *matrix; /* one element a row or column */
+  om_tensor zero;
+  if (!given) {
+    memset(target, 0, count * sizeof *target);
     return;
   }
-  /* The bytes lie at the end of their float32 form, which is then filled from the front. */
-  const size_t count = om_tensor_elems(a);
-  float zero = 0.0f;
-  om_quantize_range(a->data, count, out_scale, &zero);
-  om_tensor bytes = *a;
-  bytes.dtype = OM_DTYPE_U8;
-  bytes.data = (uint8_t *)out + count * 3;
+  if (p->is_gemm) {
+    zero = om_quantize_along(given, 1, 0);
+    lines.rank = 1;
+    lines.dims[0] = (int64_t)count;
+  } else {
+    zero = as_parameter(given, matrix, is_a);
+    lines.dims[is_a || matrix->rank == 1 ? matrix->rank - 1 : matrix->rank - 2] = 1;
+  }
+  const om_tensor *const operands[1] = {&zero};
+  om_broadcast walk;
+  om_broadcast_init(&walk, operands, 1, &lines);
+  for (size_t first = 0; first < walk.count;) {
+    const om_broadcast_row row = om_broadcast_row_at(&walk, first, walk.count);
+    const void *from = om_cast_place(zero.dtype, zero.data, row.offsets[0]);
+    const size_t given_count = row.advances[0] ? row.count : 1;
+    om_cast_elems(zero.dtype, from, OM_DTYPE_I32, target + first, given_count, true);
+    for (size_t i = given_count; i < row.count; ++i) target[first + i] = target[first];
+    first += row.count;
+  }
+}
+
+/* A float32 a as bytes of its own range. */
+__attribute__((noinline)) static void quantize_a(
+    om_ctx *ctx, const om_op_call *call, uint8_t *bytes, float *out_scale, float *out_zero) {
+  const om_tensor *a = call->inputs[0];
+  om_tensor out = *a;
+  om_quantize_range(a->data, om_tensor_elems(a), out_scale, out_zero);
+  out.dtype = OM_DTYPE_U8;
+  out.data = bytes;
   const om_quantize_job job = {.in = a,
-                               .out = &bytes,
+                               .out = &out,
                                .place = {.extent = 1, .inner_extent = 1, .block = 1},
                                .scales = out_scale,
-                               .zeros = &zero};
+                               .zeros = out_zero};
   om_quantize_run(ctx, &job);
-  for (size_t i = 0; i < count; ++i) {
-    ((float *)out)[i] = (float)((const uint8_t *)bytes.data)[i] - zero;
-  }
 }
 
-static void shift_b(om_ctx *ctx, const om_op_call *call, void *out) {
+__attribute__((noinline)) static void multiply_bytes(om_ctx *ctx,
+                                                     const om_op_call *call,
+                                                     uint32_t *y,
+                                                     float *out_scale) {
   const om_qmatmul_params *p = call->params;
+  const om_qmatmul_places at = places_of(call);
+  const om_tensor *a = call->inputs[0];
   const om_tensor *b = call->inputs[p->roles.b];
-  const om_tensor *given = om_quantize_operand(call, p->roles.b_zero);
-  om_tensor zero;
-  if (given && p->is_gemm) zero = om_quantize_along(given, 2, p->gemm.is_b_transposed ? 0 : 1);
-  if (given && !p->is_gemm) zero = as_parameter(given, b, false);
-  om_quantize_shift(ctx, b, given ? &zero : NULL, out);
+  int32_t *scratch = call->scratch;
+  om_matmul_bytes product = {.a = a->data,
+                             .b = b->data,
+                             .is_a_signed = a->dtype == OM_DTYPE_I8,
+                             .is_b_signed = b->dtype == OM_DTYPE_I8,
+                             .a_zeros = scratch + at.a,
+                             .b_zeros = scratch + at.b,
+                             .y = y};
+  describe_product(call, &product.m);
+  const size_t a_rows = line_count(a, product.m.depth);
+  load_zeros(call, false, line_count(b, product.m.depth), scratch + at.b);
+  if (p->quantizes_a) {
+    uint8_t *bytes = (uint8_t *)(scratch + at.a_bytes);
+    float zero = 0.0f;
+    quantize_a(ctx, call, bytes, out_scale, &zero);
+    for (size_t row = 0; row < a_rows; ++row) scratch[at.a + row] = (int32_t)zero;
+    product.a = bytes;
+  } else {
+    load_zeros(call, true, a_rows, scratch + at.a);
+  }
+  om_matmul_bytes_run(ctx, &product, a_rows, scratch + at.own);
 }
 
-/* Not inlined: the description is large. */
-__attribute__((noinline)) static void multiply(
-    om_ctx *ctx, const om_op_call *call, om_dtype to, int32_t *scratch, void *y) {
+/* An operand of 8-bit floats without its zero point. */
+static void shift(om_ctx *ctx, const om_op_call *call, bool is_a, float *out) {
+  const om_qmatmul_params *p = call->params;
+  const om_tensor *matrix = call->inputs[is_a ? 0 : p->roles.b];
+  const om_tensor *given = om_quantize_operand(call, is_a ? p->roles.a_zero : p->roles.b_zero);
+  om_tensor zero;
+  if (given) zero = as_parameter(given, matrix, is_a);
+  om_quantize_shift(ctx, matrix, given ? &zero : NULL, out);
+}
+
+__attribute__((noinline)) static void multiply_floats(om_ctx *ctx,
+                                                      const om_op_call *call,
+                                                      float *y) {
   const om_qmatmul_places at = places_of(call);
-  const om_matmul m = product_of(call);
-  const void *a = scratch + at.a;
-  const void *b = scratch + at.b;
-  if (to == OM_DTYPE_F32) {
-    om_matmul_f32(ctx, &m, a, b, y, scratch + at.own);
-  } else {
-    om_matmul_small(ctx, &m, a, b, y, scratch + at.own);
-  }
+  om_matmul m;
+  float *scratch = call->scratch;
+  describe_product(call, &m);
+  shift(ctx, call, true, scratch + at.a);
+  shift(ctx, call, false, scratch + at.b);
+  om_matmul_f32(ctx, &m, scratch + at.a, scratch + at.b, y, scratch + at.own);
 }
 
 /* QGemm's C joins the sums. */
@@ -379,18 +451,18 @@ static void requantize(om_ctx *ctx, const om_op_call *call, const om_tensor *sum
 static om_status run(om_ctx *ctx, const om_op_call *call) {
   const om_qmatmul_params *p = call->params;
   const om_qmatmul_places at = places_of(call);
-  const bool is_float = (OM_DT(call->inputs[0]->dtype) & OM_DT_FLOAT8) != 0;
-  const om_dtype to = is_float ? OM_DTYPE_F32 : OM_DTYPE_I32;
+  const bool is_float = is_of_floats(call);
   const bool is_whole = p->roles.a_scale == NONE && !p->quantizes_a;
-  int32_t *scratch = call->scratch;
   om_tensor sums = *call->outputs[0];
   float own = 1.0f;
   if (om_tensor_elems(&sums) == 0) return OM_OK;
-  sums.dtype = to;
-  if (!is_whole) sums.data = scratch + at.sums;
-  shift_a(ctx, call, scratch + at.a, &own);
-  shift_b(ctx, call, scratch + at.b);
-  multiply(ctx, call, to, scratch, sums.data);
+  sums.dtype = is_float ? OM_DTYPE_F32 : OM_DTYPE_I32;
+  if (!is_whole) sums.data = (int32_t *)call->scratch + at.sums;
+  if (is_float) {
+    multiply_floats(ctx, call, sums.data);
+  } else {
+    multiply_bytes(ctx, call, sums.data, &own);
+  }
   if (p->is_gemm) add_bias(call, sums.data);
   if (!is_whole) requantize(ctx, call, &sums, own);
   return OM_OK;

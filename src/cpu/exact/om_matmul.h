@@ -36,8 +36,4 @@ void om_matmul_u64(om_ctx *ctx,
                    uint64_t *y,
                    void *scratch);
 
-/* a and b hold whole numbers within +-255; y is int32, which wraps. */
-void om_matmul_small(
-    om_ctx *ctx, const om_matmul *m, const float *a, const float *b, uint32_t *y, void *scratch);
-
 #endif

@@ -1,0 +1,262 @@
+/* A product is cut into strips of 32 columns by 128 rows, which threads take in any order. A strip
+ * goes by 1024 terms at a time: those of b are brought into a panel (om_byte_group.h), whose sign
+ * is the other one than a's.
+ *
+ *     scratch: [sums of a's rows] [a with its terms side by side, where they are not] [slots]
+ *     slot:    [panel] [1, 1, ...: a row that gives the sums of b's columns] [their sums] [sums]
+ */
+#include "cpu/exact/om_matmul_bytes.h"
+
+#include "base/om_thread.h"
+#include "cpu/exact/om_byte_group.h"
+#include "cpu/exact/om_clones.h"
+
+enum {
+  LANES = OM_BYTE_LANES,
+  ROWS = 128,
+  TERMS = 1024,
+  MAX_SLOTS = 64, /* pieces of parallel work, each with its own scratch */
+  GRAIN = 64,     /* rows of a, whose sums are taken at once */
+};
+
+typedef struct slot {
+  uint8_t panel[TERMS * LANES];
+  uint8_t ones[TERMS];
+  uint32_t col_sums[LANES];
+  uint32_t sums[ROWS * LANES];
+} slot;
+
+typedef struct job {
+  const om_matmul_bytes *p;
+  const uint8_t *a; /* terms side by side */
+  size_t a_stride;
+  uint32_t *row_sums; /* of a less its zero points */
+  slot *slots;
+  size_t row_parts, strips, part_count, slot_count;
+} job;
+
+static size_t at_most(size_t value, size_t most) {
+  return value < most ? value : most;
+}
+
+static size_t row_parts_of(const om_matmul *m) {
+  return (m->rows + ROWS - 1) / ROWS;
+}
+
+static size_t strips_of(const om_matmul *m) {
+  return (m->cols + LANES - 1) / LANES;
+}
+
+static size_t parts_of(const om_matmul *m) {
+  return om_strided_elems(&m->batch) * row_parts_of(m) * strips_of(m);
+}
+
+static size_t sums_bytes(size_t a_rows) {
+  return om_size_align(a_rows * sizeof(uint32_t), 64);
+}
+
+static size_t turned_bytes(const om_matmul *m, size_t a_rows) {
+  return m->a_depth_stride == 1 ? 0 : om_size_align(a_rows * m->depth, 64);
+}
+
+size_t om_matmul_bytes_scratch(const om_matmul *m, size_t a_rows) {
+  return sums_bytes(a_rows) + turned_bytes(m, a_rows) +
+         at_most(parts_of(m), MAX_SLOTS) * sizeof(slot);
+}
+
+/* ---- Rows of a ---- */
+
+OM_CLONES static uint32_t sum_bytes(const uint8_t *a, size_t count, bool is_signed) {
+  uint32_t sum = 0;
+  const uint32_t flip = is_signed ? 0x80 : 0; /* x + 128 as a byte without sign */
+  for (size_t i = 0; i < count; ++i) sum += a[i] ^ flip;
+  return sum - flip * (uint32_t)count;
+}
+
+static void sum_rows(void *arg, size_t begin, size_t end) {
+  const job *j = arg;
+  const size_t depth = j->p->m.depth;
+  for (size_t row = begin; row < end; ++row) {
+    const uint32_t sum = sum_bytes(j->a + row * j->a_stride, depth, j->p->is_a_signed);
+    j->row_sums[row] = sum - (uint32_t)j->p->a_zeros[row] * (uint32_t)depth;
+  }
+}
+
+/* ---- Panels ---- */
+
+typedef uint8_t bytes_x16 __attribute__((vector_size(16)));
+typedef uint16_t pairs_x8 __attribute__((vector_size(16)));
+
+/* Four terms of 16 columns. */
+static void pack_quad(const uint8_t *from, size_t step, uint8_t flip, uint8_t *panel) {
+  bytes_x16 in[4];
+  pairs_x8 half[4], out[4];
+  for (size_t k = 0; k < 4; ++k) {
+    memcpy(&in[k], from + k * step, sizeof in[k]);
+    in[k] ^= flip;
+  }
+  for (size_t k = 0; k < 2; ++k) {
+    half[k] = (pairs_x8)__builtin_shufflevector(
+        in[2 * k], in[2 * k + 1], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    half[2 + k] = (pairs_x8)__builtin_shufflevector(
+        in[2 * k], in[2 * k + 1], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+  }
+  for (size_t k = 0; k < 2; ++k) {
+    const pairs_x8 low = half[2 * k];
+    const pairs_x8 high = half[2 * k + 1];
+    out[2 * k] = __builtin_shufflevector(low, high, 0, 8, 1, 9, 2, 10, 3, 11);
+    out[2 * k + 1] = __builtin_shufflevector(low, high, 4, 12, 5, 13, 6, 14, 7, 15);
+  }
+  memcpy(panel, out, sizeof out);
+}
+
+/* `terms` rows of `width` columns of b, with zeros behind them. */
+static void pack(
+    const om_matmul_bytes *p, const uint8_t *b, size_t terms, size_t width, uint8_t *panel) {
+  const uint8_t flip = p->is_a_signed == p->is_b_signed ? 0x80 : 0;
+  const size_t step = p->m.b_depth_stride;
+  const bool is_whole = width == LANES && p->m.b_col_stride == 1;
+  const size_t quads = is_whole ? terms / 4 : 0;
+  for (size_t k = 0; k < quads; ++k) {
+    for (size_t lane = 0; lane < LANES; lane += 16) {
+      pack_quad(b + 4 * k * step + lane, step, flip, panel + (k * LANES + lane) * 4);
+    }
+  }
+  panel += quads * LANES * 4;
+  b += quads * 4 * step;
+  terms -= quads * 4;
+  memset(panel, 0, (terms + 3) / 4 * LANES * 4);
+  for (size_t lane = 0; lane < width; ++lane) {
+    const uint8_t *from = b + lane * p->m.b_col_stride;
+    uint8_t *to = panel + lane * 4;
+    for (size_t k = 0; k < terms; ++k) to[k / 4 * LANES * 4 + k % 4] = from[k * step] ^ flip;
+  }
+}
+
+/* ---- Strips ---- */
+
+/* What the zero points take off, and the way to y. */
+OM_CLONES static void store_row(size_t width,
+                                const uint32_t *sums,
+                                const uint32_t *col_sums,
+                                const int32_t *b_zeros,
+                                uint32_t flip,
+                                uint32_t a_zero,
+                                uint32_t row_sum,
+                                uint32_t *y) {
+  for (size_t i = 0; i < width; ++i) {
+    y[i] = sums[i] - a_zero * col_sums[i] - ((uint32_t)b_zeros[i] - flip) * row_sum;
+  }
+}
+
+typedef struct strip {
+  size_t a_row, b_col; /* over the batch */
+  size_t rows, width;
+  const uint8_t *b;
+  uint32_t *y;
+} strip;
+
+static strip strip_at(const job *j, size_t index) {
+  const om_matmul *m = &j->p->m;
+  const size_t col = index % j->strips * LANES;
+  const size_t row = index / j->strips % j->row_parts * ROWS;
+  size_t element = index / j->strips / j->row_parts;
+  const size_t y = (element * m->rows + row) * m->cols + col;
+  size_t a_offset = 0;
+  size_t b_offset = 0;
+  for (uint32_t axis = m->batch.rank; axis-- > 0;) {
+    const size_t extent = (size_t)m->batch.extents[axis];
+    a_offset += element % extent * (size_t)m->batch.source_strides[axis];
+    b_offset += element % extent * (size_t)m->batch.target_strides[axis];
+    element /= extent;
+  }
+  return (strip){.a_row = a_offset / m->depth + row,
+                 .b_col = b_offset / m->depth + col,
+                 .rows = at_most(m->rows - row, ROWS),
+                 .width = at_most(m->cols - col, LANES),
+                 .b = j->p->b + b_offset + col * m->b_col_stride,
+                 .y = j->p->y + y};
+}
+
+static void run_strip(const job *j, const strip *s, slot *own) {
+  const om_matmul_bytes *p = j->p;
+  const size_t depth = p->m.depth;
+  om_byte_group ones = {.a = own->ones,
+                        .rows = 1,
+                        .is_a_signed = p->is_a_signed,
+                        .panel = own->panel,
+                        .sums = own->col_sums};
+  om_byte_group g = {.a_stride = j->a_stride,
+                     .rows = s->rows,
+                     .is_a_signed = p->is_a_signed,
+                     .panel = own->panel,
+                     .sums = own->sums};
+  for (size_t k = 0; k < depth; k += TERMS) {
+    g.terms = ones.terms = at_most(depth - k, TERMS);
+    g.is_first = ones.is_first = k == 0;
+    g.a = j->a + s->a_row * j->a_stride + k;
+    pack(p, s->b + k * p->m.b_depth_stride, g.terms, s->width, own->panel);
+    om_byte_group_run(&ones);
+    om_byte_group_run(&g);
+  }
+  /* What the panel's sign took off b, or added to it, its zero points do too. */
+  uint32_t flip = 0;
+  if (p->is_a_signed == p->is_b_signed) flip = p->is_b_signed ? (uint32_t)-128 : 128u;
+  for (size_t row = 0; row < s->rows; ++row) {
+    store_row(s->width,
+              own->sums + row * LANES,
+              own->col_sums,
+              p->b_zeros + s->b_col,
+              flip,
+              (uint32_t)p->a_zeros[s->a_row + row],
+              j->row_sums[s->a_row + row],
+              s->y + row * p->m.cols);
+  }
+}
+
+static void run_slots(void *arg, size_t begin, size_t end) {
+  const job *j = arg;
+  for (size_t i = begin; i < end; ++i) {
+    slot *own = &j->slots[i];
+    memset(own->ones, 1, sizeof own->ones);
+    size_t index = j->part_count * i / j->slot_count;
+    for (; index < j->part_count * (i + 1) / j->slot_count; ++index) {
+      const strip s = strip_at(j, index);
+      run_strip(j, &s, own);
+    }
+  }
+}
+
+/* One matrix alone can be turned: a Gemm's. */
+static void turn_a(om_ctx *ctx, const om_matmul_bytes *p, uint8_t *target) {
+  const om_strided turn = {
+      .rank = 2,
+      .extents = {(int64_t)p->m.rows, (int64_t)p->m.depth},
+      .source_strides = {(int64_t)p->m.a_row_stride, (int64_t)p->m.a_depth_stride},
+      .target_strides = {(int64_t)p->m.depth, 1}};
+  om_strided_copy(ctx, &turn, 1, p->a, target);
+}
+
+void om_matmul_bytes_run(om_ctx *ctx, const om_matmul_bytes *p, size_t a_rows, void *scratch) {
+  const om_matmul *m = &p->m;
+  uint8_t *turned = (uint8_t *)scratch + sums_bytes(a_rows);
+  if (m->depth == 0) {
+    memset(p->y, 0, om_strided_elems(&m->batch) * m->rows * m->cols * sizeof *p->y);
+    return;
+  }
+  job j = {.p = p,
+           .a = p->a,
+           .a_stride = m->depth,
+           .row_sums = scratch,
+           .slots = (slot *)(void *)(turned + turned_bytes(m, a_rows)),
+           .row_parts = row_parts_of(m),
+           .strips = strips_of(m),
+           .part_count = parts_of(m)};
+  j.slot_count = at_most(j.part_count, MAX_SLOTS);
+  if (m->a_depth_stride != 1) {
+    turn_a(ctx, p, turned);
+    j.a = turned;
+  }
+  om_parallel_for(ctx, a_rows, GRAIN, sum_rows, &j);
+  om_parallel_for(ctx, j.slot_count, 1, run_slots, &j);
+}

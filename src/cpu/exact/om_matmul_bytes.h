@@ -1,0 +1,27 @@
+/* Products of 8-bit integers with zero points (docs/exact.md, "Quantization"):
+ *
+ *     y = sum of (a - a_zero) * (b - b_zero)
+ *       = sum of a * b - a_zero * (sum of b) - b_zero * (sum of (a - a_zero))
+ *
+ * as int32, which wraps; so the operands are read as they are.
+ */
+#ifndef OM_MATMUL_BYTES_H
+#define OM_MATMUL_BYTES_H
+
+#include "cpu/exact/om_matmul.h"
+
+typedef struct om_matmul_bytes {
+  om_matmul m;          /* of dense a and b */
+  const uint8_t *a, *b; /* bits of int8 or uint8 */
+  bool is_a_signed, is_b_signed;
+  const int32_t *a_zeros; /* of each row of a, over its batch */
+  const int32_t *b_zeros; /* of each column of b, over its batch */
+  uint32_t *y;
+} om_matmul_bytes;
+
+/* Bytes of scratch, aligned to 64; a_rows: over a's batch. */
+size_t om_matmul_bytes_scratch(const om_matmul *m, size_t a_rows);
+
+void om_matmul_bytes_run(om_ctx *ctx, const om_matmul_bytes *p, size_t a_rows, void *scratch);
+
+#endif
