@@ -146,17 +146,86 @@ static void dequantize_block(const om_quantize_job *job, size_t first, size_t co
   om_cast_elems(OM_DTYPE_F32, x, out, target, count, true);
 }
 
+/* ---- Between float32 and bytes: many elements of one scale at once ---- */
+
+#define OM_QUANTIZE_BYTES(name, type, lowest, highest)                               \
+  OM_CLONES static void quantize_##name(                                             \
+      size_t count, const float *x, float scale, float zero, type *y) {              \
+    for (size_t i = 0; i < count; ++i) {                                             \
+      const float whole = round_whole(om_div(x[i], scale)) + zero;                   \
+      float kept = whole < (float)(highest) ? whole : (float)(highest);              \
+      kept = kept > (float)(lowest) ? kept : (float)(lowest);                        \
+      y[i] = (type)(int32_t)(isnan(whole) ? 0.0f : kept);                            \
+    }                                                                                \
+  }                                                                                  \
+  OM_CLONES static void dequantize_##name(                                           \
+      size_t count, const type *x, float scale, int32_t zero, float *y) {            \
+    for (size_t i = 0; i < count; ++i) y[i] = (float)((int32_t)x[i] - zero) * scale; \
+  }
+OM_QUANTIZE_BYTES(i8, int8_t, INT8_MIN, INT8_MAX)
+OM_QUANTIZE_BYTES(u8, uint8_t, 0, UINT8_MAX)
+
+static bool is_byte(om_dtype dtype) {
+  return dtype == OM_DTYPE_I8 || dtype == OM_DTYPE_U8;
+}
+
+/* How many elements from `first` on, of `left`, have the same scale and go at once; 0: they do
+ * not. */
+static size_t run_of(
+    const om_quantize_job *job, om_dtype bytes, om_dtype floats, size_t first, size_t left) {
+  const om_quantize_place *p = &job->place;
+  if (!is_byte(bytes) || floats != OM_DTYPE_F32) return 0;
+  if (is_uniform(p)) return left;
+  if (p->inner_step != 0) return 0;
+  const size_t same = p->inner_extent - first % p->inner_extent;
+  return same < left ? same : left;
+}
+
+static void quantize_run(const om_quantize_job *job, size_t first, size_t count) {
+  const size_t at = om_quantize_scale_index(&job->place, first);
+  const float *x = (const float *)job->in->data + first;
+  const float scale = job->scales[at];
+  const float zero = job->zeros ? ((const float *)job->zeros)[at] : 0.0f;
+  if (job->out->dtype == OM_DTYPE_I8) {
+    quantize_i8(count, x, scale, zero, (int8_t *)job->out->data + first);
+  } else {
+    quantize_u8(count, x, scale, zero, (uint8_t *)job->out->data + first);
+  }
+}
+
+static void dequantize_run(const om_quantize_job *job, size_t first, size_t count) {
+  const size_t at = om_quantize_scale_index(&job->place, first);
+  float *y = (float *)job->out->data + first;
+  const float scale = job->scales[at];
+  const int32_t zero = job->zeros ? ((const int32_t *)job->zeros)[at] : 0;
+  if (job->in->dtype == OM_DTYPE_I8) {
+    dequantize_i8(count, (const int8_t *)job->in->data + first, scale, zero, y);
+  } else {
+    dequantize_u8(count, (const uint8_t *)job->in->data + first, scale, zero, y);
+  }
+}
+
 static void quantize_range(void *arg, size_t begin, size_t end) {
-  for (size_t first = begin; first < end; first += OM_QUANTIZE_BLOCK) {
+  const om_quantize_job *job = arg;
+  for (size_t first = begin; first < end;) {
     const size_t left = end - first;
-    quantize_block(arg, first, left < OM_QUANTIZE_BLOCK ? left : OM_QUANTIZE_BLOCK);
+    const size_t run = run_of(job, job->out->dtype, job->in->dtype, first, left);
+    const size_t count = run > 0 ? run : left < OM_QUANTIZE_BLOCK ? left : OM_QUANTIZE_BLOCK;
+    if (run > 0) quantize_run(job, first, count);
+    if (run == 0) quantize_block(job, first, count);
+    first += count;
   }
 }
 
 static void dequantize_range(void *arg, size_t begin, size_t end) {
-  for (size_t first = begin; first < end; first += OM_QUANTIZE_BLOCK) {
+  const om_quantize_job *job = arg;
+  for (size_t first = begin; first < end;) {
     const size_t left = end - first;
-    dequantize_block(arg, first, left < OM_QUANTIZE_BLOCK ? left : OM_QUANTIZE_BLOCK);
+    const size_t run = run_of(job, job->in->dtype, job->out->dtype, first, left);
+    const size_t count = run > 0 ? run : left < OM_QUANTIZE_BLOCK ? left : OM_QUANTIZE_BLOCK;
+    if (run > 0) dequantize_run(job, first, count);
+    if (run == 0) dequantize_block(job, first, count);
+    first += count;
   }
 }
 
@@ -281,6 +350,38 @@ OM_CLONES static void requantize_values(
   for (size_t i = 0; i < count; ++i) x[i] = x[i] + zero;
 }
 
+/* int32 sums of one factor to bytes. */
+#define OM_REQUANTIZE_BYTES(name, type, lowest, highest)                      \
+  OM_CLONES static void requantize_##name(                                    \
+      size_t count, const int32_t *sums, float factor, float zero, type *y) { \
+    for (size_t i = 0; i < count; ++i) {                                      \
+      const float whole = round_whole((float)sums[i] * factor) + zero;        \
+      float kept = whole < (float)(highest) ? whole : (float)(highest);       \
+      kept = kept > (float)(lowest) ? kept : (float)(lowest);                 \
+      y[i] = (type)(int32_t)(isnan(whole) ? 0.0f : kept);                     \
+    }                                                                         \
+  }
+OM_REQUANTIZE_BYTES(i8, int8_t, INT8_MIN, INT8_MAX)
+OM_REQUANTIZE_BYTES(u8, uint8_t, 0, UINT8_MAX)
+
+/* Whether the row was one of them. */
+static bool requantize_bytes(const om_requantize_job *job, const om_broadcast_row *row) {
+  const om_dtype out = job->out->dtype;
+  if (!is_byte(out) || job->sums->dtype != OM_DTYPE_I32 || !job->is_quantized || job->bias ||
+      row->advances[0] || row->advances[1]) {
+    return false;
+  }
+  const int32_t *sums = (const int32_t *)job->sums->data + row->first;
+  const float scale = job->a_scale[row->offsets[0]] * job->b_scale[row->offsets[1]];
+  const float factor = om_div(scale, job->scale);
+  if (out == OM_DTYPE_I8) {
+    requantize_i8(row->count, sums, factor, job->zero, (int8_t *)job->out->data + row->first);
+  } else {
+    requantize_u8(row->count, sums, factor, job->zero, (uint8_t *)job->out->data + row->first);
+  }
+  return true;
+}
+
 static void requantize_row(const om_requantize_job *job, const om_broadcast_row *row) {
   float block[OM_QUANTIZE_BLOCK];
   float bias[OM_QUANTIZE_BLOCK];
@@ -318,7 +419,7 @@ static void requantize_range(void *arg, size_t begin, size_t end) {
   const om_requantize_walk *w = arg;
   for (size_t first = begin; first < end;) {
     const om_broadcast_row row = om_broadcast_row_at(&w->walk, first, end);
-    requantize_row(w->job, &row);
+    if (!requantize_bytes(w->job, &row)) requantize_row(w->job, &row);
     first += row.count;
   }
 }
