@@ -44,10 +44,11 @@ om_status om_gpu_memory_lend(om_ctx *ctx,
                              om_provider_session *session,
                              size_t byte_count,
                              void **out_data) {
-  const uint64_t bytes = om_size_align(byte_count > 0 ? byte_count : 1, LENT_ALIGNMENT);
   om_gpu_lent lent;
   *out_data = NULL;
-  if (!session->hal->host_view || bytes > session->limits.max_buffer_bytes) return OM_OK;
+  if (!session->hal->host_view || byte_count > SIZE_MAX - LENT_ALIGNMENT) return OM_OK;
+  const uint64_t bytes = om_size_align(byte_count > 0 ? byte_count : 1, LENT_ALIGNMENT);
+  if (bytes > session->limits.max_buffer_bytes) return OM_OK;
   OM_TRY(OM_GROW(ctx, session->lents, session->lent_count, session->lent_capacity));
   OM_TRY(make_lent(ctx, session, bytes, &lent));
   if (!lent.data) return OM_OK;
