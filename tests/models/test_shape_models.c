@@ -2,7 +2,7 @@
  * ones, a decoder with a key/value cache, a speech encoder and decoder, a vocoder, detectors with
  * NonMaxSuppression and RoiAlign, and quantized ones. On the CPU in both modes within 1e-5 (scaled
  * error), integers and shapes alike; in exact mode the same bits on any number of threads, and on a
- * Vulkan device, whatever part of the model it takes.
+ * Vulkan device, which takes some of them as a whole.
  *
  * Without python3-onnx and ONNX Runtime the models cannot be written, and the cases are skipped.
  */
@@ -32,6 +32,9 @@ static const char *const names[] = {"crnn",
                                     "dynamic_int8",
                                     "qdq",
                                     "four_bits"};
+/* Those that run on a device as a whole. */
+static const char *const whole[] = {
+    "crnn", "gru", "vocoder", "llama", "whisper", "qdq", "dynamic_int8"};
 static const char models[] = OM_BINARY_DIR "/shape-models";
 static bool are_there;
 
@@ -43,7 +46,15 @@ static int prepare(void **state) {
   return code == 0 || (WIFEXITED(code) && WEXITSTATUS(code) == 77) ? 0 : 1;
 }
 
+static bool is_whole(const char *name) {
+  for (size_t i = 0; i < OM_COUNT_OF(whole); ++i) {
+    if (strcmp(whole[i], name) == 0) return true;
+  }
+  return false;
+}
+
 typedef struct rig {
+  const char *name;
   om_ctx ctx;
   om_error error;
   om_folder folder;
@@ -60,6 +71,7 @@ static om_folder_results run(rig *r, om_mode mode, uint32_t threads, const char 
   gpu.device = getenv("OM_TEST_DEVICE");
   if (backend) options.provider = om_gpu_provider();
   if (backend) options.provider_options = &gpu;
+  options.require_gpu = backend && is_whole(r->name);
   if (om_folder_run(&r->ctx, &r->folder, &options, &results, &places) != OM_OK) {
     fail_msg("%s", r->error.message);
   }
@@ -107,7 +119,8 @@ static void test_model(void **state) {
   const char *name = *state;
   char path[1200];
   if (!are_there) skip();
-  r = (rig){.ctx = {.allocator = om_default_allocator(), .error = &r.error, .thread_count = 1}};
+  r = (rig){.name = name,
+            .ctx = {.allocator = om_default_allocator(), .error = &r.error, .thread_count = 1}};
   snprintf(path, sizeof path, "%s/%s", models, name);
   if (om_folder_open(&r.ctx, path, NULL, &r.folder) != OM_OK) fail_msg("%s", r.error.message);
   assert_true(r.folder.set_count > 0);
@@ -115,8 +128,10 @@ static void test_model(void **state) {
   check(&r, name, "exact", exact);
   check(&r, name, "fast", run(&r, OM_MODE_FAST, 2, NULL));
   check_same(&r, exact, run(&r, OM_MODE_EXACT, 3, NULL));
-  if (om_test_backend_is_there("vulkan"))
+  if (om_test_backend_is_there("vulkan")) {
     check_same(&r, exact, run(&r, OM_MODE_EXACT, 2, "vulkan"));
+    check(&r, name, "fast on the device", run(&r, OM_MODE_FAST, 2, "vulkan"));
+  }
   om_folder_close(&r.ctx, &r.folder);
 }
 
