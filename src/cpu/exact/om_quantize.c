@@ -300,6 +300,18 @@ static void shift_row(const om_shift_job *job, const om_broadcast_row *row) {
 static void shift_range(void *arg, size_t begin, size_t end) {
   const om_shift_job *job = arg;
   const om_dtype from = job->values->dtype;
+  if (is_byte(from) && (!job->zero || om_tensor_elems(job->zero) == 1)) {
+    int32_t zero = 0;
+    if (job->zero) om_cast_elems(from, job->zero->data, OM_DTYPE_I32, &zero, 1, true);
+    if (from == OM_DTYPE_I8) {
+      dequantize_i8(
+          end - begin, (const int8_t *)job->values->data + begin, 1.0f, zero, job->out + begin);
+    } else {
+      dequantize_u8(
+          end - begin, (const uint8_t *)job->values->data + begin, 1.0f, zero, job->out + begin);
+    }
+    return;
+  }
   const void *source = om_cast_place(from, job->values->data, begin);
   om_cast_elems(from, source, OM_DTYPE_F32, job->out + begin, end - begin, true);
   for (size_t first = begin; job->zero && first < end;) {
