@@ -125,6 +125,7 @@ static lending open_lending(om_model *model, const char *backend) {
   om_gpu_options gpu = OM_GPU_OPTIONS_INIT;
   om_session_options options = OM_SESSION_OPTIONS_INIT;
   gpu.backend = backend;
+  options.max_bytes = (uint64_t)1 << 30; /* a sanitizer ends who asks the system for far more */
   if (!backend || strcmp(backend, "cpu") != 0) {
     options.provider = om_gpu_provider();
     options.provider_options = &gpu;
