@@ -25,7 +25,8 @@ static om_matmul product_of(const om_matmul_nbits *m, size_t cols) {
                      .b_col_stride = m->depth};
 }
 
-static size_t product_floats(const om_matmul_nbits *m) {
+/* (A frame of its own: the descriptions are large.) */
+__attribute__((noinline)) static size_t product_floats(const om_matmul_nbits *m) {
   const om_matmul product = product_of(m, cols_at_once(m));
   const om_matmul last = product_of(m, m->cols % OM_NBITS_COLS);
   const size_t most = om_matmul_scratch_bytes(&product, sizeof(float));
