@@ -15,7 +15,8 @@ enum {
   BLOCK_ROWS = OM_ATTENTION_BLOCK,
   SOFTMAX_THREADS = 256,
   MOST_SCRATCH_BYTES = 64 << 20,
-  CORES = 132, /* of an H200: a workgroup each, which takes tiles in turn */
+  MOST_SM90_SCRATCH_BYTES = 128 << 20, /* a turn's tiles are to be some for each core */
+  CORES = 132,                         /* of an H200: a workgroup each, which takes tiles in turn */
 };
 
 /* A kernel for Hopper: its tile, and the nanoseconds of 32 terms and of a tile beside them.
@@ -27,13 +28,13 @@ typedef struct sm90_tile {
 } sm90_tile;
 
 static const sm90_tile score_tiles[] = {
-    {OM_SHADER_ATTENTION_SM90_SCORES_EXACT_96X96, 96, 96, 2650, 3950},
-    {OM_SHADER_ATTENTION_SM90_SCORES_EXACT_64X64, 64, 64, 1450, 1500},
+    {OM_SHADER_ATTENTION_SM90_SCORES_EXACT_96X96, 96, 96, 3000, 1900},
+    {OM_SHADER_ATTENTION_SM90_SCORES_EXACT_64X64, 64, 64, 1400, 1050},
 };
 
 static const sm90_tile value_tiles[] = {
-    {OM_SHADER_ATTENTION_SM90_VALUES_EXACT_48X64, 48, 64, 1230, 600},
-    {OM_SHADER_ATTENTION_SM90_VALUES_EXACT_64X32, 64, 32, 870, 600},
+    {OM_SHADER_ATTENTION_SM90_VALUES_EXACT_48X64, 48, 64, 1060, 600},
+    {OM_SHADER_ATTENTION_SM90_VALUES_EXACT_64X32, 64, 32, 775, 600},
 };
 
 /* What the passes share. */
@@ -146,13 +147,30 @@ static bool add_scores(om_gpu_binder *b, exact_pass *p) {
   return true;
 }
 
-static bool add_softmax(om_gpu_binder *b, exact_pass *p) {
-  const uint64_t rows = p->blocks * BLOCK_ROWS;
-  om_gpu_dispatch *d = add_pass(
+/* The pass over rows; on Hopper one whose warps keep a row each, where rows are short enough. */
+static om_gpu_dispatch *add_rows_pass(om_gpu_binder *b, exact_pass *p, uint64_t rows) {
+  static const struct {
+    om_shader shader;
+    uint32_t most_keys;
+  } sm90_kernels[] = {
+      {OM_SHADER_ATTENTION_SM90_SOFTMAX_EXACT_256, 256},
+      {OM_SHADER_ATTENTION_SM90_SOFTMAX_EXACT_1536, 1536},
+  };
+  enum { WARPS = SOFTMAX_THREADS / 32 };
+  for (size_t i = 0; p->is_sm90 && i < OM_COUNT_OF(sm90_kernels); ++i) {
+    if (p->params.keys > sm90_kernels[i].most_keys) continue;
+    return add_pass(b, p, sm90_kernels[i].shader, pieces(rows, WARPS));
+  }
+  return add_pass(
       b,
       p,
       p->is_half ? OM_SHADER_ATTENTION_SOFTMAX_HALF_EXACT : OM_SHADER_ATTENTION_SOFTMAX_EXACT,
       pieces(rows, SOFTMAX_THREADS / p->params.lanes));
+}
+
+static bool add_softmax(om_gpu_binder *b, exact_pass *p) {
+  const uint64_t rows = p->blocks * BLOCK_ROWS;
+  om_gpu_dispatch *d = add_rows_pass(b, p, rows);
   if (!d) return false;
   d->operands[0] = p->mask;
   d->operands[1] = p->scores;
@@ -180,13 +198,13 @@ static bool add_values(om_gpu_binder *b, exact_pass *p) {
 static bool takes_sm90(const om_gpu_binder *b,
                        const om_attention *a,
                        uint64_t element_bytes,
-                       uint64_t room_bytes) {
+                       uint64_t limit_bytes) {
   enum { QUAD = 4 };
   return om_gpu_binder_features(b)->sm90 &&
          om_gpu_input(b, OM_ATTENTION_Q)->dtype == OM_DTYPE_F32 &&
          a->q_scale.kind == OM_SCALE_NONE && a->k_scale.kind == OM_SCALE_NONE &&
          om_gpu_attention_lies_in_pieces(a, QUAD) && om_gpu_attention_y_lies_in_pieces(a, QUAD) &&
-         element_bytes <= room_bytes;
+         element_bytes <= limit_bytes && element_bytes <= MOST_SM90_SCRATCH_BYTES;
 }
 
 const char *om_gpu_bind_exact_attention(om_gpu_binder *b,
@@ -198,10 +216,11 @@ const char *om_gpu_bind_exact_attention(om_gpu_binder *b,
                   .is_half = om_gpu_input(b, OM_ATTENTION_Q)->dtype == OM_DTYPE_F16};
   const uint64_t blocks = om_attention_batch(a) * p.params.row_blocks;
   const uint64_t block_bytes = (uint64_t)p.params.pitch * BLOCK_ROWS * sizeof(float);
-  uint64_t bytes = om_gpu_binder_limits(b)->max_binding_bytes;
-  if (bytes > MOST_SCRATCH_BYTES) bytes = MOST_SCRATCH_BYTES;
+  const uint64_t limit = om_gpu_binder_limits(b)->max_binding_bytes;
+  p.is_sm90 = takes_sm90(b, a, p.params.row_blocks * block_bytes, limit);
+  const uint64_t room = p.is_sm90 ? MOST_SM90_SCRATCH_BYTES : MOST_SCRATCH_BYTES;
+  const uint64_t bytes = limit < room ? limit : room;
   if (block_bytes > bytes) return "its rows are too long";
-  p.is_sm90 = takes_sm90(b, a, p.params.row_blocks * block_bytes, bytes);
   const uint64_t unit = p.is_sm90 ? p.params.row_blocks : 1; /* blocks that stay together */
   const uint64_t turns = pieces(blocks / unit, bytes / (block_bytes * unit));
   const uint64_t most = pieces(blocks / unit, turns) * unit;

@@ -4,18 +4,20 @@
  */
 #include "gpu/om_gpu_matmul.h"
 
-/* A tile and its cost in nanoseconds: of 32 terms, of a tile beside its terms, and of a workgroup
- * beside its tiles. Measured on an NVIDIA H200 (2026-11-30). */
+/* A tile: how many teams share its terms, how many blocks of 32 a team takes in turn, and its cost
+ * in nanoseconds: of a step, which is a block for each team, and beside its steps. Measured on an
+ * NVIDIA H200 (2026-11-30). */
 typedef struct om_exact_tile {
   om_shader shader;
   uint32_t rows, cols;
-  uint32_t block_ns, tile_ns;
+  uint32_t teams, run;
+  uint32_t step_ns, tile_ns;
 } om_exact_tile;
 
 static const om_exact_tile tiles[] = {
-    {OM_SHADER_MATMUL_SM90_EXACT_96X96, 96, 96, 3360, 3700},
-    {OM_SHADER_MATMUL_SM90_EXACT_64X96, 64, 96, 2220, 2700},
-    {OM_SHADER_MATMUL_SM90_EXACT_64X48, 64, 48, 1200, 2000},
+    {OM_SHADER_MATMUL_SM90_EXACT_96X96, 96, 96, 2, 4, 6510, 4000},
+    {OM_SHADER_MATMUL_SM90_EXACT_64X96, 64, 96, 2, 4, 4040, 2000},
+    {OM_SHADER_MATMUL_SM90_EXACT_64X48, 64, 48, 4, 1, 4460, 2200},
 };
 
 enum { BLOCK_TERMS = 32, START_NS = 2500, SECOND_PASS_NS = 3000, MOST_SCRATCH_BYTES = 64 << 20 };
@@ -26,7 +28,11 @@ static uint64_t pieces(uint64_t count, uint64_t size) {
 
 static uint64_t cost_of(const om_exact_tile *tile, uint64_t tile_count, uint64_t depth) {
   const uint64_t most = pieces(tile_count, OM_SM90_CORES);
-  return most * (pieces(depth, BLOCK_TERMS) * tile->block_ns + tile->tile_ns) + START_NS;
+  const uint64_t blocks = pieces(depth, BLOCK_TERMS);
+  const uint64_t turn = (uint64_t)tile->teams * tile->run; /* blocks */
+  const uint64_t rest = blocks % turn;
+  const uint64_t steps = blocks / turn * tile->run + (rest < tile->run ? rest : tile->run);
+  return most * (steps * tile->step_ns + tile->tile_ns) + START_NS;
 }
 
 bool om_gpu_takes_exact_sm90(const om_gpu_binder *b,

@@ -12,8 +12,12 @@ typedef struct shape {
 } shape;
 
 /* Q, K and V as projections leave them: the heads behind the positions. */
-static void expect_kernel_on(
-    const char *device, om_dtype dtype, om_mode mode, const shape *s, const char *name) {
+static void expect_launch_on(const char *device,
+                             om_dtype dtype,
+                             om_mode mode,
+                             const shape *s,
+                             size_t launch,
+                             const char *name) {
   static const int64_t in_front[] = {0, 2, 1, 3}, turned[] = {0, 2, 3, 1};
   const om_attr attrs[] = {
       {.name = "q_perm", .kind = OM_ATTR_INTS, .count = 4, .ints = in_front},
@@ -36,9 +40,14 @@ static void expect_kernel_on(
   const uint32_t out = rig_step_of(rig, "onemodel", "Attention", inputs, 3);
   rig_compile(rig, &out, 1);
   const om_gpu_launch *l = rig->plan->regions[0].launches;
-  assert_string_equal(om_shader_get(l[0].dispatch->shader)->name, name);
+  assert_string_equal(om_shader_get(l[launch].dispatch->shader)->name, name);
   rig_run(rig, (const void *const[]){values, values, values}, (void *const[]){results});
   rig_close(rig);
+}
+
+static void expect_kernel_on(
+    const char *device, om_dtype dtype, om_mode mode, const shape *s, const char *name) {
+  expect_launch_on(device, dtype, mode, s, 0, name);
 }
 
 static void expect_kernel_of(om_dtype dtype, om_mode mode, const shape *s, const char *name) {
@@ -89,6 +98,24 @@ static void test_exact_on_hopper(void **state) {
       "Hopper", OM_DTYPE_F16, exact, &(shape){1, 64, 64, 12, 64}, "attention_scores_half_exact");
 }
 
+static void test_exact_rows_on_hopper(void **state) {
+  static const struct {
+    int64_t keys;
+    const char *name;
+  } cases[] = {
+      {128, "attention_sm90_softmax_exact_256"},
+      {300, "attention_sm90_softmax_exact_1536"},
+      {1500, "attention_sm90_softmax_exact_1536"},
+      {1600, "attention_softmax_exact"},
+  };
+  (void)state;
+  if (!om_has_sm90_kernels) skip();
+  for (size_t i = 0; i < OM_COUNT_OF(cases); ++i) {
+    const shape s = {1, 64, cases[i].keys, 2, 64};
+    expect_launch_on("Hopper", OM_DTYPE_F32, OM_MODE_EXACT, &s, 1, cases[i].name);
+  }
+}
+
 static void expect_hopper(om_dtype dtype, const shape *s, const char *name) {
   expect_kernel_on("Hopper", dtype, OM_MODE_FAST, s, name);
 }
@@ -129,6 +156,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_kernels_by_shape),
       cmocka_unit_test(test_exact_on_hopper),
+      cmocka_unit_test(test_exact_rows_on_hopper),
       cmocka_unit_test(test_kernels_of_float16),
       cmocka_unit_test(test_kernels_of_hopper),
       cmocka_unit_test(test_others_stay_portable),

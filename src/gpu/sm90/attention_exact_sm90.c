@@ -2,10 +2,10 @@
  * same parameters, constants, bindings and bits, by sm90_exact.h. A turn is one of whole elements
  * of the batch; K lies by keys.
  */
-//! kernel attention_sm90_scores_exact_96x96 bindings=r,r,w params=124 constants=6 threads=384 shared=184320 blocks=1 OM_EXACT=1 VALUES=0 TURNED=1 TEAMS=2 TILE_M=96 TILE_N=96 ROWS=6 COLS=8 WARP_COLS=4
-//! kernel attention_sm90_scores_exact_64x64 bindings=r,r,w params=124 constants=6 threads=256 shared=106496 blocks=1 OM_EXACT=1 VALUES=0 TURNED=1 TEAMS=2 TILE_M=64 TILE_N=64 ROWS=4 COLS=8 WARP_COLS=8
-//! kernel attention_sm90_values_exact_48x64 bindings=r,r,w params=124 constants=6 threads=384 shared=169984 blocks=1 OM_EXACT=1 VALUES=1 TURNED=0 TEAMS=4 TILE_M=48 TILE_N=64 ROWS=4 COLS=8 WARP_COLS=8
-//! kernel attention_sm90_values_exact_64x32 bindings=r,r,w params=124 constants=6 threads=256 shared=139264 blocks=1 OM_EXACT=1 VALUES=1 TURNED=0 TEAMS=4 TILE_M=64 TILE_N=32 ROWS=4 COLS=8 WARP_COLS=4
+//! kernel attention_sm90_scores_exact_96x96 bindings=r,r,w params=124 constants=6 threads=384 shared=149056 blocks=1 OM_EXACT=1 VALUES=0 TURNED=1 TEAMS=1 RUN=4 TILE_M=96 TILE_N=96 ROWS=6 COLS=6 WARP_COLS=4 STAGES=4
+//! kernel attention_sm90_scores_exact_64x64 bindings=r,r,w params=124 constants=6 threads=384 shared=143408 blocks=1 OM_EXACT=1 VALUES=0 TURNED=1 TEAMS=2 RUN=1 TILE_M=64 TILE_N=64 ROWS=4 COLS=8 WARP_COLS=4 STAGES=3
+//! kernel attention_sm90_values_exact_48x64 bindings=r,r,w params=124 constants=6 threads=384 shared=170016 blocks=1 OM_EXACT=1 VALUES=1 TURNED=0 TEAMS=4 RUN=4 TILE_M=48 TILE_N=64 ROWS=6 COLS=8 WARP_COLS=8 STAGES=2
+//! kernel attention_sm90_values_exact_64x32 bindings=r,r,w params=124 constants=6 threads=384 shared=192560 blocks=1 OM_EXACT=1 VALUES=1 TURNED=0 TEAMS=4 RUN=1 TILE_M=64 TILE_N=32 ROWS=4 COLS=8 WARP_COLS=4 STAGES=3
 #include "abi/attention_pass_params.h"
 #include "gpu/sm90/sm90.h"
 
@@ -64,13 +64,13 @@ SM90_INLINE void store_quad(float *to, const float quad[4]) {
 SM90_INLINE void finish_tile(const exact_args *args, const exact_tile *t) {
   enum { QUADS_OF_ROW = TILE_N / 4, COUNT = TILE_M * QUADS_OF_ROW };
   const uint32_t pitch = VALUES ? args->p.y_row_stride : args->p.pitch;
-  SM90_LOOP for (uint32_t i = thread_index(); i < COUNT; i += OM_THREADS) {
+  SM90_LOOP for (uint32_t i = thread_index(); i < COUNT; i += CONSUMERS) {
     const uint32_t row = i / QUADS_OF_ROW;
     const uint32_t col = i % QUADS_OF_ROW * 4;
     float *to = (float *)args->result + t->base + (uint64_t)(t->row + row) * pitch + t->col + col;
     float quad[4];
     if (row >= t->rows || col >= t->cols) continue;
-    shared_load4(sums_at((row * RESULT_PITCH + col) * 4), quad);
+    shared_load4(room_at((row * RESULT_PITCH + col) * 4), quad);
     store_quad(to, quad); /* past the keys the softmax puts what it wants */
   }
 }

@@ -4,9 +4,9 @@
  * A tile is one of a chunk of the depth, of an element of the batch. Results go by way of shared
  * memory to where a thread has eight neighbours of a row: the chain and the stores want that.
  */
-//! kernel matmul_sm90_exact_96x96 bindings=r,r,w,r,r params=80 chain=1 threads=384 shared=178176 blocks=1 OM_EXACT=1 TEAMS=2 TILE_M=96 TILE_N=96 ROWS=6 COLS=8 WARP_COLS=4
-//! kernel matmul_sm90_exact_64x96 bindings=r,r,w,r,r params=80 chain=1 threads=384 shared=202752 blocks=1 OM_EXACT=1 TEAMS=3 TILE_M=64 TILE_N=96 ROWS=4 COLS=12 WARP_COLS=8
-//! kernel matmul_sm90_exact_64x48 bindings=r,r,w,r,r params=80 chain=1 threads=384 shared=172032 blocks=1 OM_EXACT=1 TEAMS=4 TILE_M=64 TILE_N=48 ROWS=4 COLS=8 WARP_COLS=2
+//! kernel matmul_sm90_exact_96x96 bindings=r,r,w,r,r params=80 chain=1 threads=384 shared=230448 blocks=1 OM_EXACT=1 TEAMS=2 RUN=4 TILE_M=96 TILE_N=96 ROWS=6 COLS=12 WARP_COLS=4 STAGES=3
+//! kernel matmul_sm90_exact_64x96 bindings=r,r,w,r,r params=80 chain=1 threads=384 shared=178224 blocks=1 OM_EXACT=1 TEAMS=2 RUN=4 TILE_M=64 TILE_N=96 ROWS=4 COLS=12 WARP_COLS=4 STAGES=3
+//! kernel matmul_sm90_exact_64x48 bindings=r,r,w,r,r params=80 chain=1 threads=384 shared=172064 blocks=1 OM_EXACT=1 TEAMS=4 RUN=1 TILE_M=64 TILE_N=48 ROWS=4 COLS=12 WARP_COLS=4 STAGES=2
 #define FLOAT        1
 #define FLOAT_RESULT 1
 #define TURNED       0
@@ -56,7 +56,7 @@ SM90_INLINE void finish_tile(const exact_args *args, const exact_tile *t) {
       .operands = {(const float *)args->operands[0], (const float *)args->operands[1]},
       .params = &args->chain,
       .items = args->items};
-  SM90_LOOP for (uint32_t i = thread_index(); i < COUNT; i += OM_THREADS) {
+  SM90_LOOP for (uint32_t i = thread_index(); i < COUNT; i += CONSUMERS) {
     const uint32_t row = i / UNITS;
     const uint32_t col = i % UNITS * SM90_UNIT;
     float values[SM90_UNIT];
@@ -67,8 +67,8 @@ SM90_INLINE void finish_tile(const exact_args *args, const exact_tile *t) {
         .rows = 1,
         .count = least(SM90_UNIT, t->cols - col),
         .cols = args->p.cols};
-    shared_load4(sums_at((row * RESULT_PITCH + col) * 4), values);
-    shared_load4(sums_at((row * RESULT_PITCH + col) * 4 + 16), values + 4);
+    shared_load4(room_at((row * RESULT_PITCH + col) * 4), values);
+    shared_load4(room_at((row * RESULT_PITCH + col) * 4 + 16), values + 4);
     chain_apply(&chain, &at, values, 1);
     store_units((float *)args->y, &at, values, 1);
   }
