@@ -166,6 +166,23 @@ static om_status turn_unary(om_ctx *ctx, turner *t, om_node_id id, const char *t
   return make_twin(ctx, t, id);
 }
 
+/* One scale for all elements: no axis matters. */
+static om_status turn_quantize(om_ctx *ctx, turner *t, om_node_id id, const char *type) {
+  const om_node *node = &t->rw->graph->nodes[id];
+  const bool is_to_bytes = type[0] == 'Q';
+  const om_tensor *scale = om_rewriter_constant(t->rw, node->inputs[1]);
+  const om_tensor *zero =
+      node->input_count == 3 ? om_rewriter_constant(t->rw, node->inputs[2]) : NULL;
+  const om_value_id result = node->outputs[0];
+  if (!scale || scale->rank != 0 || (is_to_bytes && (!zero || zero->rank != 0))) return OM_OK;
+  const om_dtype dtype = is_to_bytes ? zero->dtype : scale->dtype;
+  OM_TRY(turn_unary(ctx, t, id, type));
+  if (twin_of(t, result) != OM_NO_VALUE) {
+    t->rw->graph->values[twin_of(t, result)].dtype = dtype;
+  }
+  return OM_OK;
+}
+
 /* True if the constant is one element, or has one for each channel: then *out_channels is their
  * number. */
 static bool is_by_channel(const om_tensor *constant, int64_t *out_channels) {
@@ -382,6 +399,8 @@ static const struct {
     {"Softplus", turn_unary},
     {"Mish", turn_unary},
     {"Erf", turn_unary},
+    {"QuantizeLinear", turn_quantize},
+    {"DequantizeLinear", turn_quantize},
     {"Add", turn_binary},
     {"Sub", turn_binary},
     {"Mul", turn_binary},

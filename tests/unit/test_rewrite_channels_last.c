@@ -127,6 +127,18 @@ static void graphs_keep_their_results(void **state) {
        "w:8,6,3,3 b:8 v:4,8,1,1",
        "a = Conv(x, w, b) pads=[1, 1, 1, 1]; r = Relu(a); y = Conv(r, v);",
        2},
+      {"quantized",
+       "w:8,6,3,3 v:4,8,1,1",
+       "s = Constant() value_float=0.0625; n = Constant() value_int=3; z = Cast(n) to=2; "
+       "a = Conv(x, w) pads=[1, 1, 1, 1]; q = QuantizeLinear(a, s, z); "
+       "d = DequantizeLinear(q, s, z); y = Conv(d, v);",
+       2},
+      {"quantized_by_channel", /* whose axis stays the second */
+       "w:8,6,3,3 v:4,8,1,1 t:8",
+       "g = Constant() value_float=2.0; s = Add(t, g); "
+       "a = Conv(x, w) pads=[1, 1, 1, 1]; q = QuantizeLinear(a, s) axis=1; "
+       "d = DequantizeLinear(q, s) axis=1; y = Conv(d, v);",
+       4},
       {"residual",
        "w:6,6,3,3 b:6",
        "a = Conv(x, w, b) pads=[1, 1, 1, 1]; s = Add(a, x); y = Relu(s);",
