@@ -72,6 +72,7 @@ typedef enum om_status {
   OM_E_IO = 8,
   OM_E_INTERNAL = 9,   /* a bug in this library */
   OM_E_CANCELLED = 10, /* om_cancel_ask was called */
+  OM_E_NOT_READY = 11, /* a model's reader has bytes to come: make the call again then */
 } om_status;
 
 enum { OM_MAX_MESSAGE = 1024 };
@@ -200,6 +201,24 @@ typedef struct om_model_file { /* in memory, in place of a file beside the model
   size_t byte_count;
 } om_model_file;
 
+/* External data that the caller has in storage of their own. They are not brought to memory as a
+ * whole: what an operator on a device reads goes there in pieces, what one on the CPU reads, what a
+ * rewrite makes of weights, and what is small or int32 or int64, is held. It is called until the
+ * model is destroyed, on the threads that call the library: on two at once where two sessions are.
+ */
+typedef struct om_reader {
+  /* Finds what the model calls `location`, and its size. False: there is no such thing. */
+  bool (*find)(void *user, const char *location, uint64_t *out_byte_count);
+  /* Brings bytes to `to`; the number brought. Less than byte_count is OM_E_IO. */
+  size_t (*read)(void *user, const char *location, uint64_t offset, size_t byte_count, void *to);
+  /* Asked before a range is read, which may be in several pieces. False where storage answers
+   * later: the call that needs the bytes then ends with OM_E_NOT_READY, and has asked for what else
+   * it needs as far as it knows. Made again when they are there, it goes on; what went to the
+   * device before is not read again. NULL: all can be read at once. */
+  bool (*is_ready)(void *user, const char *location, uint64_t offset, uint64_t byte_count);
+  void *user; /* borrowed */
+} om_reader;
+
 typedef struct om_model_options {
   size_t struct_bytes;
   const om_allocator *allocator; /* NULL: the C library's; outlives the model */
@@ -208,6 +227,8 @@ typedef struct om_model_options {
                          its files is not counted. More is OM_E_OUT_OF_MEMORY. */
   const om_model_file *files; /* looked at before the folder; NULL: none */
   size_t file_count;
+  const om_reader *reader; /* of external data that files do not hold, in place of the folder; NULL:
+                              the folder. read during the call only */
 } om_model_options;
 
 #define OM_MODEL_OPTIONS_INIT {.struct_bytes = sizeof(om_model_options)}
@@ -221,6 +242,7 @@ typedef struct om_model_options {
  * Errors:  OM_E_IO             the file cannot be read
  *          OM_E_INVALID_MODEL  malformed; the message names the place
  *          OM_E_UNSUPPORTED    the file is valid, but uses what this build does not know
+ *          OM_E_NOT_READY      options.reader has bytes to come that are needed here
  */
 OM_API OM_MUST_CHECK om_status om_model_load_file(const char *path,
                                                   const om_model_options *options,
@@ -228,7 +250,7 @@ OM_API OM_MUST_CHECK om_status om_model_load_file(const char *path,
                                                   om_error *error);
 
 /* The same from memory, which must stay as it is until the model is destroyed. External data is
- * found in options.files alone: there is no folder to look in. */
+ * found in options.files and by options.reader: there is no folder to look in. */
 OM_API OM_MUST_CHECK om_status om_model_load_memory(const void *bytes,
                                                     size_t byte_count,
                                                     const om_model_options *options,
@@ -327,6 +349,8 @@ typedef struct om_session_options {
  * Errors:  OM_E_UNSUPPORTED   an operator has no implementation; require_gpu cannot be kept; no
  *                             device of that name
  *          OM_E_DEVICE_LOST, OM_E_OUT_OF_DEVICE_MEMORY
+ *          OM_E_NOT_READY     om_model_options.reader has bytes to come that rewrites need. What
+ *                             only a plan needs is left to om_session_prepare and to runs.
  */
 OM_API OM_MUST_CHECK om_status om_session_create(const om_model *model,
                                                  const om_session_options *options,
@@ -366,6 +390,7 @@ typedef struct om_run_args {
  *          OM_E_OUT_OF_DEVICE_MEMORY  the session stays usable
  *          OM_E_DEVICE_LOST           destroy the session, create a new one
  *          OM_E_CANCELLED             outputs are undefined; the session stays usable
+ *          OM_E_NOT_READY             the model's reader has weights to come: run it again then
  */
 OM_API OM_MUST_CHECK om_status om_session_run(om_session *session,
                                               const om_run_args *args,
@@ -440,7 +465,8 @@ OM_API OM_MUST_CHECK om_status om_session_lend_memory(om_session *session,
 OM_API void om_session_return_memory(om_session *session, void *data);
 
 /* Builds the plan for these input shapes (data may be NULL), so that the first run is as quick as
- * the later ones. An input whose shape the model fixes may be left out. */
+ * the later ones. An input whose shape the model fixes may be left out. OM_E_NOT_READY: the model's
+ * reader has weights to come; what is there went to the device. */
 OM_API OM_MUST_CHECK om_status om_session_prepare(om_session *session,
                                                   const om_named_tensor *inputs,
                                                   size_t input_count,

@@ -26,18 +26,21 @@ extern "C" {
 
 struct om_ctx;
 struct om_node;
+struct om_stored;
 
 typedef struct om_provider_session om_provider_session; /* the package's own */
 typedef struct om_provider_plan om_provider_plan;       /* the package's own */
 
 typedef struct om_plan_value { /* a value as the plan knows it */
   const char *name;
-  om_tensor tensor; /* data not NULL: known while planning, never written */
-  bool is_static;   /* type and shape are known; else only the dtype is */
-  bool is_weight;   /* constant data that lives as long as the session: may be
-                       prepared once and found again by its data pointer */
-  bool is_input;    /* of the graph */
-  bool is_output;   /* of the graph: the caller reads it */
+  om_tensor tensor;               /* data not NULL: known while planning, never written */
+  bool is_static;                 /* type and shape are known; else only the dtype is */
+  bool is_weight;                 /* constant data that lives as long as the session: may be
+                                     prepared once and found again by its data pointer */
+  const struct om_stored *stored; /* not NULL: a weight whose bytes are read through this
+                                     (graph/om_stored.h); tensor.data is not to be read */
+  bool is_input;                  /* of the graph */
+  bool is_output;                 /* of the graph: the caller reads it */
 } om_plan_value;
 
 enum { OM_PLAN_NO_VALUE = -1 }; /* as uint32_t: an absent optional operand */
@@ -94,7 +97,9 @@ struct om_provider {
                           om_provider_plan **out_plan);
 
   /* *out_reason NULL: accepted, and whatever is accepted runs. Else the reason, which lives as
-   * long as the plan. A status other than OM_OK is a failure, not a refusal. */
+   * long as the plan. A status other than OM_OK is a failure, not a refusal. After OM_E_NOT_READY
+   * the other steps are claimed all the same, so that their weights are asked for too, and the plan
+   * ends; the next one finds again what was prepared. */
   om_status (*claim)(struct om_ctx *ctx,
                      om_provider_plan *plan,
                      uint32_t step,

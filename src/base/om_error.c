@@ -103,6 +103,7 @@ const char *om_status_name(om_status status) {
       [OM_E_IO] = "OM_E_IO",
       [OM_E_INTERNAL] = "OM_E_INTERNAL",
       [OM_E_CANCELLED] = "OM_E_CANCELLED",
+      [OM_E_NOT_READY] = "OM_E_NOT_READY",
   };
   return (size_t)status < OM_COUNT_OF(names) ? names[status] : "?";
 }

@@ -138,14 +138,12 @@ static void move_elem(
 
 static void pack_conv(om_ctx *ctx, const void *arg, const void *source, void *target) {
   (void)ctx;
-  const packing *p = arg;
-  const om_gpu_conv *c = p->c;
-  const void *from = source ? source : p->weights;
+  const om_gpu_conv *c = arg;
   size_t at = 0; /* target is zeroed */
   for (uint32_t group = 0; group < c->shape.group; ++group) {
     for (uint32_t m = 0; m < c->out_channels; ++m) {
       for (uint32_t k = 0; k < c->terms; ++k) {
-        move_elem(c, target, ((size_t)group * c->terms + k) * c->columns * 4 + m, from, at++);
+        move_elem(c, target, ((size_t)group * c->terms + k) * c->columns * 4 + m, source, at++);
       }
     }
   }
@@ -180,14 +178,13 @@ static void pack_phase(const packing *p, uint32_t group, uint32_t phase, char *t
 
 static void pack_transposed(om_ctx *ctx, const void *arg, const void *source, void *target) {
   (void)ctx;
-  const packing *p = arg;
-  const om_gpu_conv *c = p->c;
-  (void)source; /* p->weights: this constant belongs to the plan */
+  const om_gpu_conv *c = arg;
+  const packing p = {c, source};
   for (uint32_t group = 0; group < c->shape.group; ++group) {
     for (uint32_t phase = 0; phase < c->phases; ++phase) {
       const size_t slice = (size_t)group * c->phases + phase;
       pack_phase(
-          p, group, phase, (char *)target + slice * c->terms * c->columns * 4 * c->elem_bytes);
+          &p, group, phase, (char *)target + slice * c->terms * c->columns * 4 * c->elem_bytes);
     }
   }
 }
@@ -247,7 +244,6 @@ static const char *packed_weights(om_gpu_binder *b,
   const om_tensor *weights = om_gpu_input(b, 1);
   const uint64_t bytes =
       (uint64_t)c->shape.group * c->phases * c->terms * c->columns * 4 * c->elem_bytes;
-  const packing p = {c, weights->data};
   if (bytes > om_gpu_binder_limits(b)->max_binding_bytes || bytes > UINT32_MAX) {
     return om_gpu_reason(b,
                          "its packed weights of %llu bytes are above the device's binding limit",
@@ -256,11 +252,11 @@ static const char *packed_weights(om_gpu_binder *b,
   if (!weights->data) {
     *out_weights = pack_on_device(b, c, bytes);
   } else if (c->shape.is_transposed) {
-    *out_weights = om_gpu_made_constant(b, UINT32_MAX, "phases", bytes, pack_transposed, &p);
+    *out_weights = om_gpu_made_once(b, 1, "phases", bytes, pack_transposed, c);
   } else if (c->shape.group == 1) {
-    *out_weights = om_gpu_made_constant(b, 1, "conv weights by term", bytes, pack_conv, &p);
+    *out_weights = om_gpu_made_constant(b, 1, "conv weights by term", bytes, pack_conv, c);
   } else { /* the recipe would have to name the group */
-    *out_weights = om_gpu_made_constant(b, UINT32_MAX, "groups", bytes, pack_conv, &p);
+    *out_weights = om_gpu_made_once(b, 1, "groups", bytes, pack_conv, c);
   }
   return NULL;
 }

@@ -200,8 +200,13 @@ static om_gpu_operand bind_b(om_gpu_binder *b,
   params->b_depth_stride = (uint32_t)layout.pitch;
   params->b_col_stride = 1;
   const char *recipe = p->is_b_turned ? "turned, rows of quads" : "rows of quads";
-  const uint64_t offset = part->first * (p->is_b_turned ? p->m.depth : 1) * layout.elem_bytes;
-  return om_gpu_made_part(b, 1, offset, recipe, bytes, fill_b, &layout);
+  const uint64_t row_bytes = p->m.depth * layout.elem_bytes; /* of a turned b */
+  const om_gpu_part source = {
+      .input = 1,
+      .offset = part->first * (p->is_b_turned ? row_bytes : layout.elem_bytes),
+      .bytes = p->is_b_turned && layout.matrices == 1 ? part->cols * row_bytes : 0,
+  };
+  return om_gpu_made_part(b, &source, recipe, bytes, fill_b, &layout);
 }
 
 /* The batch as three axes. */

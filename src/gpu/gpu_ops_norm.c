@@ -234,7 +234,7 @@ static const char *bind_batch_norm(om_gpu_binder *b) {
                                             .channels = (uint32_t)fill.job.channels,
                                             .epsilon = params->epsilon};
   for (uint32_t i = 1; i < 5; ++i) {
-    if (!om_gpu_input(b, i)->data) return bind_statistics(b, &block);
+    if (!om_gpu_is_at_hand(b, i)) return bind_statistics(b, &block);
   }
   if (in->dtype == OM_DTYPE_F16) return bind_statistics(b, &block);
   om_gpu_operand factors[2];

@@ -94,16 +94,11 @@ static void fill_vectors(om_ctx *ctx, const void *arg, const void *source, void 
   }
 }
 
-static const void *data_of(const om_gpu_binder *b, uint32_t input) {
-  const om_tensor *t = om_gpu_input(b, input);
-  return t ? t->data : NULL;
-}
-
 static om_gpu_operand make_vectors(om_gpu_binder *b, const layer *l) {
   const vectors v = {.l = l,
-                     .bias = data_of(b, OM_RECURRENT_B),
-                     .peepholes = data_of(b, OM_RECURRENT_P),
-                     .lengths = data_of(b, OM_RECURRENT_LENGTHS)};
+                     .bias = om_gpu_data(b, OM_RECURRENT_B),
+                     .peepholes = om_gpu_data(b, OM_RECURRENT_P),
+                     .lengths = om_gpu_data(b, OM_RECURRENT_LENGTHS)};
   const uint64_t count = (uint64_t)l->directions * l->hidden * VECTORS + l->batch;
   const uint64_t bytes = count * GATES * sizeof(float);
   return om_gpu_made_constant(b, UINT32_MAX, "recurrent vectors", bytes, fill_vectors, &v);

@@ -52,6 +52,11 @@ const om_tensor *om_gpu_input(const om_gpu_binder *b, uint32_t index) {
   return value ? &value->tensor : NULL;
 }
 
+bool om_gpu_is_at_hand(const om_gpu_binder *b, uint32_t index) {
+  const om_plan_value *value = input_value(b, index);
+  return value && value->tensor.data && !value->stored;
+}
+
 const om_tensor *om_gpu_output(const om_gpu_binder *b, uint32_t index) {
   const om_plan_step *step = plan_step(b);
   if (index >= step->output_count || step->outputs[index] == (uint32_t)OM_PLAN_NO_VALUE)
@@ -63,10 +68,35 @@ static void stick(om_gpu_binder *b, om_status status) {
   if (b->status == OM_OK) b->status = status;
 }
 
-/* An operand for a constant that is found or made; NOTHING after a failure. */
+/* A range of a constant input's bytes; `bytes` 0: from the offset to its end. */
+static om_gpu_source source_of(const om_plan_value *value, uint64_t offset, uint64_t bytes) {
+  const om_tensor *tensor = &value->tensor;
+  size_t whole = 0;
+  if (!om_shape_bytes(tensor->dtype, tensor->rank, tensor->dims, &whole)) whole = 0;
+  return (om_gpu_source){
+      .data = tensor->data,
+      .stored = value->stored,
+      .is_widened = value->stored && value->stored->tensor.dtype != tensor->dtype,
+      .offset = offset,
+      .bytes = bytes > 0 ? bytes : whole - offset,
+  };
+}
+
+const void *om_gpu_data(om_gpu_binder *b, uint32_t input) {
+  const om_plan_value *value = input_value(b, input);
+  if (!value || !value->stored) return value ? value->tensor.data : NULL;
+  const om_gpu_source source = source_of(value, 0, 0);
+  void *data = om_pool_new_bytes(b->ctx, &b->plan->pool, (size_t)source.bytes, 1);
+  om_status st = data ? om_gpu_source_read(b->ctx, &source, data) : OM_E_OUT_OF_MEMORY;
+  if (st == OM_OK) return data;
+  stick(b, st);
+  return NULL;
+}
+
+/* An operand for a constant that is found or made; NOTHING after a failure. source NULL: none. */
 static om_gpu_operand get_constant(om_gpu_binder *b,
                                    bool is_weight,
-                                   const void *source,
+                                   const om_gpu_source *source,
                                    const char *recipe,
                                    uint64_t bytes,
                                    om_gpu_fill fill,
@@ -98,13 +128,14 @@ om_gpu_operand om_gpu_read(om_gpu_binder *b, uint32_t input) {
   if (!om_shape_bytes(tensor->dtype, tensor->rank, tensor->dims, &bytes) || bytes == 0) {
     return (om_gpu_operand){.kind = OM_GPU_NOTHING};
   }
-  return get_constant(b, value->is_weight, tensor->data, "as it is", bytes, NULL, NULL);
+  const om_gpu_source source = source_of(value, 0, bytes);
+  return get_constant(b, value->is_weight, &source, "as it is", bytes, NULL, NULL);
 }
 
 om_gpu_operand om_gpu_read_part(om_gpu_binder *b, uint32_t input, uint64_t offset, uint64_t bytes) {
   const om_plan_value *value = input_value(b, input);
-  const uint8_t *data = value->tensor.data;
-  return get_constant(b, value->is_weight, data + offset, "as it is", bytes, NULL, NULL);
+  const om_gpu_source source = source_of(value, offset, bytes);
+  return get_constant(b, value->is_weight, &source, "as it is", bytes, NULL, NULL);
 }
 
 om_gpu_operand om_gpu_write(om_gpu_binder *b, uint32_t output) {
@@ -130,20 +161,31 @@ om_gpu_operand om_gpu_made_constant(om_gpu_binder *b,
                                     om_gpu_fill fill,
                                     const void *arg) {
   const om_plan_value *value = input_value(b, input);
-  const void *source = value ? value->tensor.data : NULL;
-  return get_constant(b, source && value->is_weight, source, recipe, bytes, fill, arg);
+  if (!value) return get_constant(b, false, NULL, recipe, bytes, fill, arg);
+  const om_gpu_source source = source_of(value, 0, 0);
+  return get_constant(b, value->is_weight, &source, recipe, bytes, fill, arg);
 }
 
-om_gpu_operand om_gpu_made_part(om_gpu_binder *b,
+om_gpu_operand om_gpu_made_once(om_gpu_binder *b,
                                 uint32_t input,
-                                uint64_t offset,
                                 const char *recipe,
                                 uint64_t bytes,
                                 om_gpu_fill fill,
                                 const void *arg) {
-  const om_plan_value *value = input_value(b, input);
-  const uint8_t *data = value->tensor.data;
-  return get_constant(b, value->is_weight, data + offset, recipe, bytes, fill, arg);
+  om_gpu_source source = source_of(input_value(b, input), 0, 0);
+  source.is_lost = true;
+  return get_constant(b, false, &source, recipe, bytes, fill, arg);
+}
+
+om_gpu_operand om_gpu_made_part(om_gpu_binder *b,
+                                const om_gpu_part *part,
+                                const char *recipe,
+                                uint64_t bytes,
+                                om_gpu_fill fill,
+                                const void *arg) {
+  const om_plan_value *value = input_value(b, part->input);
+  const om_gpu_source source = source_of(value, part->offset, part->bytes);
+  return get_constant(b, value->is_weight, &source, recipe, bytes, fill, arg);
 }
 
 om_gpu_dispatch *om_gpu_add_dispatch(om_gpu_binder *b, om_shader shader) {

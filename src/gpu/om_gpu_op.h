@@ -121,9 +121,14 @@ const om_node *om_gpu_binder_node(const om_gpu_binder *b);
 /* Whether fast kernels whose invocations share nothing serve this device best (*_alone.comp). */
 bool om_gpu_works_alone(const om_gpu_binder *b);
 
-/* The step's operands: types and shapes, and data where it is known. NULL: absent or unused. */
+/* The step's operands: types and shapes, and data where it is known. NULL: absent or unused. Data
+ * of more than a few elements may be stored, and then be a name alone: om_gpu_data reads them. */
 const om_tensor *om_gpu_input(const om_gpu_binder *b, uint32_t index);
 const om_tensor *om_gpu_output(const om_gpu_binder *b, uint32_t index);
+/* An input's data in memory, until the plan's end; NULL: not known, absent, or a failure. */
+const void *om_gpu_data(om_gpu_binder *b, uint32_t input);
+/* Whether data that are known are in memory as they are; only a large constant may not be. */
+bool om_gpu_is_at_hand(const om_gpu_binder *b, uint32_t index);
 
 /* Operands. A constant input is uploaded as it is, once per session for weights. */
 om_gpu_operand om_gpu_read(om_gpu_binder *b, uint32_t input);
@@ -135,7 +140,8 @@ om_gpu_operand om_gpu_scratch(om_gpu_binder *b, uint64_t bytes);
 /* A constant made on the host: `bytes` zeroed bytes filled by fill(ctx, arg, input's data, target),
  * which may use ctx's threads and cannot fail. Found again by (input's data, recipe, bytes) if the
  * input is a weight; recipe names what fill does (static; compared as text). input UINT32_MAX: no
- * source, always made. */
+ * source, always made. `arg` must not point to a tensor's data: stored ones are there for fill
+ * alone. */
 typedef void (*om_gpu_fill)(om_ctx *ctx, const void *arg, const void *source, void *target);
 
 /* Element `index` of constant float32 data, which may lie unaligned in the model's file. */
@@ -160,10 +166,22 @@ om_gpu_operand om_gpu_made_constant(om_gpu_binder *b,
                                     om_gpu_fill fill,
                                     const void *arg);
 
-/* The same from the byte `offset` of a constant input on; each part of an input has its own. */
-om_gpu_operand om_gpu_made_part(om_gpu_binder *b,
+/* The same for a recipe that does not tell all that fill does: always made, for the plan. */
+om_gpu_operand om_gpu_made_once(om_gpu_binder *b,
                                 uint32_t input,
-                                uint64_t offset,
+                                const char *recipe,
+                                uint64_t bytes,
+                                om_gpu_fill fill,
+                                const void *arg);
+
+typedef struct om_gpu_part { /* of a constant input */
+  uint32_t input;
+  uint64_t offset, bytes; /* bytes 0: to its end */
+} om_gpu_part;
+
+/* The same from a part of a constant input; each offset has its own. */
+om_gpu_operand om_gpu_made_part(om_gpu_binder *b,
+                                const om_gpu_part *part,
                                 const char *recipe,
                                 uint64_t bytes,
                                 om_gpu_fill fill,

@@ -234,8 +234,16 @@ om_status om_gpu_session_open(om_ctx *ctx,
   session->profiles =
       (session->logs_profiles || options->profile_steps) && session->features.timestamps;
   session->info.exact_failures = session->exact_failures;
-  OM_GO(om_gpu_store_get(
-      ctx, session, &session->weights, zeros, "zeros", sizeof zeros, NULL, NULL, &session->zeros));
+  const om_gpu_source source = {.data = zeros, .bytes = sizeof zeros};
+  OM_GO(om_gpu_store_get(ctx,
+                         session,
+                         &session->weights,
+                         &source,
+                         "zeros",
+                         sizeof zeros,
+                         NULL,
+                         NULL,
+                         &session->zeros));
   OM_GO(om_gpu_cache_begin(ctx, session, options->cache_folder));
   *out_session = session;
   session = NULL; /* the caller owns it now */

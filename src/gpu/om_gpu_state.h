@@ -13,6 +13,7 @@
 #include "base/om_interval.h"
 #include "base/om_thread.h"
 #include "gpu/om_gpu_op.h"
+#include "graph/om_stored.h"
 
 enum {
   OM_GPU_ALIGNMENT = 256, /* of constants and slots; the most a device asks for */
@@ -29,8 +30,17 @@ typedef struct om_gpu_block { /* a piece of a buffer */
   uint64_t bytes; /* a multiple of 4 */
 } om_gpu_block;
 
+typedef struct om_gpu_source { /* what a constant is made of: bytes of the model, or of a plan */
+  const void *data;            /* where they lie; only compared if they are stored */
+  const om_stored *stored;     /* not NULL: they are read through this */
+  bool is_widened;             /* stored float16, of which the float32 are meant */
+  bool is_lost;                /* what is made is never found again */
+  uint64_t offset, bytes;      /* the range of them, as they are meant */
+} om_gpu_source;
+
 typedef struct om_gpu_store_entry {
   const void *source; /* compared, never read; NULL: never found again */
+  uint64_t offset;    /* of a stored source */
   const char *recipe; /* static */
   uint64_t bytes;
   om_gpu_block block;
@@ -273,17 +283,20 @@ om_status om_gpu_buffer_create(om_ctx *ctx,
                                om_hal_buffer **out_buffer);
 
 /* Finds (source, recipe, bytes), or makes it: fill(arg, source, memory) or, where fill is NULL, a
- * copy of the source. */
+ * copy of the source. source NULL: there is none, and it is not found again. OM_E_NOT_READY: its
+ * bytes were asked for. */
 om_status om_gpu_store_get(om_ctx *ctx,
                            om_provider_session *session,
                            om_gpu_store *store,
-                           const void *source,
+                           const om_gpu_source *source,
                            const char *recipe,
                            uint64_t bytes,
                            om_gpu_fill fill,
                            const void *arg,
                            om_gpu_block *out_block);
 void om_gpu_store_deinit(om_ctx *ctx, om_provider_session *session, om_gpu_store *store);
+/* Brings a stored source to memory: source->bytes bytes. */
+om_status om_gpu_source_read(om_ctx *ctx, const om_gpu_source *source, void *to);
 /* Frees the memory in which constants were made; more may be made later. */
 void om_gpu_room_deinit(om_ctx *ctx, om_provider_session *session);
 

@@ -49,7 +49,9 @@ static om_status widen_value(om_ctx *ctx, om_provider_plan *plan, om_plan_value 
   om_tensor *tensor = &value->tensor;
   float *data = NULL;
   if (tensor->dtype != OM_DTYPE_F16) return OM_OK;
-  if (tensor->data && value->is_weight) {
+  if (value->stored) {
+    data = tensor->data; /* a name: who reads it widens it */
+  } else if (tensor->data && value->is_weight) {
     OM_TRY(get_weight(ctx, plan->session, tensor, &data));
   } else if (tensor->data) {
     data = OM_POOL_NEW(ctx, &plan->pool, float, om_tensor_elems(tensor) + 1);

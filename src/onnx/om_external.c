@@ -70,7 +70,7 @@ static om_status read_entry(om_ctx *ctx, om_string bytes, keys *inout) {
 }
 
 /* Decimal digits alone. */
-static om_status read_number(om_ctx *ctx, const char *key, om_string text, size_t *out) {
+static om_status read_number(om_ctx *ctx, const char *key, om_string text, uint64_t *out) {
   uint64_t value = 0;
   bool is_valid = text.bytes > 0;
   for (size_t i = 0; i < text.bytes && is_valid; ++i) {
@@ -78,14 +78,14 @@ static om_status read_number(om_ctx *ctx, const char *key, om_string text, size_
     is_valid = digit <= 9 && value <= (UINT64_MAX - digit) / 10;
     value = value * 10 + digit;
   }
-  if (!is_valid || value > SIZE_MAX) {
+  if (!is_valid) {
     return OM_FAIL(ctx,
                    OM_E_INVALID_MODEL,
                    "External data has the %s '%.*s', which is not a number of bytes.",
                    key,
                    SHOWN(text));
   }
-  *out = (size_t)value;
+  *out = value;
   return OM_OK;
 }
 
@@ -187,30 +187,47 @@ static const om_model_file *find_given(const om_external *external, om_string lo
   return NULL;
 }
 
-static om_status map_location(om_ctx *ctx,
-                              om_external *external,
-                              om_string location,
-                              const om_file_map **out_map) {
-  om_status st = OM_OK;
+/* Maps the file, or asks the reader for its size. */
+static om_status open_file(om_ctx *ctx,
+                           om_external *external,
+                           om_string location,
+                           const char *text,
+                           om_external_file *out_file) {
+  const om_reader *reader = &external->reader;
   int descriptor = -1;
+  if (reader->find) {
+    if (reader->find(reader->user, text, &out_file->byte_count)) return OM_OK;
+    return OM_FAIL(ctx, OM_E_IO, "External data at '%.200s' is not there.", text);
+  }
+  OM_TRY(open_location(ctx, external->folder, location, &descriptor));
+  om_status st = om_file_map_descriptor(ctx, descriptor, text, &out_file->map);
+  out_file->byte_count = out_file->map.byte_count;
+  (void)close(descriptor);
+  return st;
+}
+
+static om_status find_file(om_ctx *ctx,
+                           om_external *external,
+                           om_string location,
+                           const om_external_file **out_file) {
+  om_status st = OM_OK;
   char *text = NULL;
   for (size_t i = 0; i < external->file_count; ++i) {
     if (!om_string_is(location, external->files[i].location)) continue;
-    *out_map = &external->files[i].map;
+    *out_file = &external->files[i];
     return OM_OK;
   }
   OM_GO(OM_GROW(ctx, external->files, external->file_count, external->file_capacity));
   OM_GO_NEW(text, location.bytes + 1);
   memcpy(text, location.data, location.bytes);
-  OM_GO(open_location(ctx, external->folder, location, &descriptor));
   om_external_file *file = &external->files[external->file_count];
-  OM_GO(om_file_map_descriptor(ctx, descriptor, text, &file->map));
+  *file = (om_external_file){0};
+  OM_GO(open_file(ctx, external, location, text, file));
   file->location = text;
   text = NULL;
   ++external->file_count;
-  *out_map = &file->map;
+  *out_file = file;
 done:
-  if (descriptor >= 0) (void)close(descriptor);
   om_delete(ctx, text);
   return st;
 }
@@ -220,7 +237,7 @@ om_status om_external_find(om_ctx *ctx,
                            const om_string *entries,
                            size_t entry_count,
                            size_t needed_bytes,
-                           const unsigned char **out_data) {
+                           om_external_place *out_place) {
   keys k = {0};
   for (size_t i = 0; i < entry_count; ++i) OM_TRY(read_entry(ctx, entries[i], &k));
   if (!k.location.data) {
@@ -229,35 +246,99 @@ om_status om_external_find(om_ctx *ctx,
   const char *why = refused_text(k.location);
   if (why) return refuse(ctx, k.location, why);
   const om_model_file *given = external ? find_given(external, k.location) : NULL;
-  if (!given && (!external || !external->folder)) {
+  if (!given && (!external || (!external->folder && !external->reader.find))) {
     return refuse(ctx, k.location, "it is not given, and there is no model folder to look in");
   }
-  size_t offset = 0;
-  size_t length = needed_bytes;
+  uint64_t offset = 0;
+  uint64_t length = needed_bytes;
   if (k.offset.data) OM_TRY(read_number(ctx, "offset", k.offset, &offset));
   if (k.length.data) OM_TRY(read_number(ctx, "length", k.length, &length));
   if (length != needed_bytes) {
     return OM_FAIL(ctx,
                    OM_E_INVALID_MODEL,
-                   "External data at '%.*s' has the length %zu, but the shape needs %zu bytes.",
+                   "External data at '%.*s' has the length %" PRIu64
+                   ", but the shape needs %zu bytes.",
                    SHOWN(k.location),
                    length,
                    needed_bytes);
   }
-  const om_file_map in_memory = {.bytes = given ? given->bytes : NULL,
-                                 .byte_count = given ? given->byte_count : 0};
-  const om_file_map *map = &in_memory;
-  if (!given) OM_TRY(map_location(ctx, external, k.location, &map));
-  if (offset > map->byte_count || length > map->byte_count - offset) {
+  const om_external_file in_memory = {
+      .map.bytes = given ? given->bytes : NULL,
+      .byte_count = given ? given->byte_count : 0,
+  };
+  const om_external_file *file = &in_memory;
+  if (!given) OM_TRY(find_file(ctx, external, k.location, &file));
+  if (offset > file->byte_count || length > file->byte_count - offset) {
     return OM_FAIL(ctx,
                    OM_E_INVALID_MODEL,
-                   "External data at '%.*s' ends at byte %zu, but %zu bytes from offset %zu on are "
-                   "asked for.",
+                   "External data at '%.*s' ends at byte %" PRIu64 ", but %" PRIu64
+                   " bytes from offset %" PRIu64 " on are asked for.",
                    SHOWN(k.location),
-                   map->byte_count,
+                   file->byte_count,
                    length,
                    offset);
   }
-  *out_data = map->bytes + offset;
+  *out_place = (om_external_place){.offset = offset};
+  if (file->map.bytes) {
+    out_place->data = file->map.bytes + offset;
+  } else if (!given) {
+    out_place->location = file->location;
+  }
   return OM_OK;
+}
+
+/* ---- With the reader ---- */
+
+static const om_external_constant *constant_of(const om_stored *stored) {
+  return (const om_external_constant *)stored;
+}
+
+static om_status ask_range(om_ctx *ctx,
+                           const om_stored *self,
+                           uint64_t offset,
+                           uint64_t byte_count) {
+  const om_external_constant *constant = constant_of(self);
+  const om_external_place *place = &constant->place;
+  const om_reader *reader = &constant->external->reader;
+  if (!reader->is_ready ||
+      reader->is_ready(reader->user, place->location, place->offset + offset, byte_count)) {
+    return OM_OK;
+  }
+  return OM_FAIL(ctx,
+                 OM_E_NOT_READY,
+                 "External data at '%.200s': %" PRIu64 " bytes from offset %" PRIu64
+                 " on are still to come.",
+                 place->location,
+                 byte_count,
+                 place->offset + offset);
+}
+
+static om_status read_range(
+    om_ctx *ctx, const om_stored *self, uint64_t offset, size_t byte_count, void *to) {
+  const om_external_constant *constant = constant_of(self);
+  const om_external_place *place = &constant->place;
+  const om_reader *reader = &constant->external->reader;
+  const uint64_t begin = place->offset + offset;
+  const size_t got = reader->read(reader->user, place->location, begin, byte_count, to);
+  if (got == byte_count) return OM_OK;
+  return OM_FAIL(ctx,
+                 OM_E_IO,
+                 "External data at '%.200s' could not be read: %zu of %zu bytes came from offset "
+                 "%" PRIu64 " on.",
+                 place->location,
+                 got,
+                 byte_count,
+                 begin);
+}
+
+void om_external_constant_init(const om_external *external,
+                               const om_external_place *place,
+                               const om_tensor *tensor,
+                               om_external_constant *out) {
+  *out = (om_external_constant){
+      .stored = {.tensor = *tensor, .ask = ask_range, .read = read_range},
+      .external = external,
+      .place = *place,
+  };
+  out->stored.tensor.data = NULL;
 }

@@ -99,31 +99,53 @@ static om_status reserve(om_ctx *ctx, om_loader *loader, const om_loader_parts *
   return om_name_table_init(ctx, count, &loader->names);
 }
 
-typedef om_status (*read_tensor_fn)(
-    om_ctx *ctx, om_loader *loader, om_string bytes, om_tensor *out_tensor, om_string *out_name);
+/* Reads one into a tensor of the graph's pool. */
+typedef om_status (*read_tensor_fn)(om_ctx *ctx,
+                                    om_loader *loader,
+                                    om_string bytes,
+                                    const om_tensor **out_tensor,
+                                    om_string *out_name);
 
-static om_status read_dense(
-    om_ctx *ctx, om_loader *loader, om_string bytes, om_tensor *out_tensor, om_string *out_name) {
-  return om_tensor_proto_read(ctx, &loader->file->reading, bytes, out_tensor, out_name);
+static om_status read_dense(om_ctx *ctx,
+                            om_loader *loader,
+                            om_string bytes,
+                            const om_tensor **out_tensor,
+                            om_string *out_name) {
+  om_tensor_reading how = loader->file->reading;
+  how.keep = OM_POOL_NEW(ctx, &loader->graph->pool, om_external_constant, 1);
+  if (!how.keep) return OM_E_OUT_OF_MEMORY;
+  *out_tensor = &how.keep->stored.tensor;
+  return om_tensor_proto_read(ctx, &how, bytes, &how.keep->stored.tensor, out_name);
+}
+
+static om_status read_sparse(om_ctx *ctx,
+                             om_loader *loader,
+                             om_string bytes,
+                             const om_tensor **out_tensor,
+                             om_string *out_name) {
+  om_tensor *tensor = OM_POOL_NEW(ctx, &loader->graph->pool, om_tensor, 1);
+  if (!tensor) return OM_E_OUT_OF_MEMORY;
+  *out_tensor = tensor;
+  return om_loader_read_sparse(ctx, loader, bytes, tensor, out_name);
 }
 
 static om_status read_initializers(om_ctx *ctx,
                                    om_loader *loader,
                                    const om_wire_list *list,
                                    read_tensor_fn read) {
+  om_status late = OM_OK;
   for (size_t i = 0; i < list->count; ++i) {
     om_string name;
     om_value_id id = OM_NO_VALUE;
-    om_tensor *tensor = OM_POOL_NEW(ctx, &loader->graph->pool, om_tensor, 1);
-    if (!tensor) return OM_E_OUT_OF_MEMORY;
-    om_status st = read(ctx, loader, list->items[i], tensor, &name);
+    const om_tensor *tensor = NULL;
+    om_status st = read(ctx, loader, list->items[i], &tensor, &name);
     if (st == OM_OK) st = om_loader_add_value(ctx, loader, name, &id);
     if (st == OM_OK) st = om_loader_set_constant(ctx, loader, id, tensor);
-    if (st == OM_OK) continue;
+    if (om_put_off(st, &late) == OM_OK) continue;
     om_error_prefix(ctx, "Initializer %zu", i);
     return st;
   }
-  return OM_OK;
+  return late;
 }
 
 /* Moves a declared type onto a value; its name and its part in the graph stay. */
@@ -265,7 +287,7 @@ static om_status name_node_outputs(om_ctx *ctx, om_loader *loader, const om_wire
 om_status om_loader_read_parts(om_ctx *ctx, om_loader *loader, const om_loader_parts *p) {
   OM_TRY(reserve(ctx, loader, p));
   OM_TRY(read_initializers(ctx, loader, &p->initializers, read_dense));
-  OM_TRY(read_initializers(ctx, loader, &p->sparse, om_loader_read_sparse));
+  OM_TRY(read_initializers(ctx, loader, &p->sparse, read_sparse));
   OM_TRY(read_inputs(ctx, loader, &p->inputs));
   OM_TRY(name_node_outputs(ctx, loader, &p->nodes));
   OM_TRY(read_declared_types(ctx, loader, &p->values));

@@ -266,7 +266,9 @@ static void release_pages(const void *lender, const void *data, size_t bytes) {
 static om_status read_source(om_ctx *ctx, om_model *model, const source *from) {
   if (!from->path) return read_model(ctx, model, from->bytes);
   OM_TRY(om_file_map_open(ctx, from->path, &model->file));
-  OM_TRY(om_external_init(ctx, from->path, &model->external));
+  if (!model->external.reader.find) {
+    OM_TRY(om_external_init(ctx, from->path, &model->external));
+  }
   om_string bytes = {.data = (const char *)model->file.bytes, .bytes = model->file.byte_count};
   om_status st = read_model(ctx, model, bytes);
   if (st != OM_OK) om_error_prefix(ctx, "Model '%s'", from->path);
@@ -275,10 +277,16 @@ static om_status read_source(om_ctx *ctx, om_model *model, const source *from) {
   return st;
 }
 
-static void use_options(om_model *model, const om_model_options *options) {
+static om_status use_options(om_ctx *ctx, om_model *model, const om_model_options *options) {
+  const om_reader *reader = options->reader;
+  if (reader && (!reader->find || !reader->read)) {
+    return OM_FAIL(ctx, OM_E_INVALID_ARGUMENT, "options.reader lacks find or read.");
+  }
+  if (reader) model->external.reader = *reader;
   model->own_use.limit_bytes = options->max_bytes;
   model->external.given = options->files;
   model->external.given_count = options->files ? options->file_count : 0;
+  return OM_OK;
 }
 
 static om_status load(om_ctx *ctx,
@@ -300,7 +308,7 @@ static om_status load(om_ctx *ctx,
   if (options) OM_GO(om_ctx_use_allocator(ctx, options->allocator));
   if (options) ctx->log = options->log;
   OM_GO(create(ctx, &model));
-  if (options) use_options(model, options);
+  if (options) OM_GO(use_options(ctx, model, options));
   ctx->use = model->use = &model->own_use;
   OM_GO(read_source(ctx, model, from));
   model->external.given = NULL; /* borrowed until here */

@@ -216,6 +216,33 @@ static om_status take_bytes(om_ctx *ctx,
   return OM_OK;
 }
 
+/* Lists that the host reads are brought to memory, whatever their size. */
+static bool is_for_host(om_dtype dtype) {
+  return dtype == OM_DTYPE_I64 || dtype == OM_DTYPE_I32 || dtype == OM_DTYPE_U64 ||
+         dtype == OM_DTYPE_U32 || dtype == OM_DTYPE_BOOL;
+}
+
+static om_status read_external(om_ctx *ctx,
+                               const om_tensor_reading *how,
+                               const parts *p,
+                               om_tensor *out) {
+  om_external_place place = {0};
+  om_external_constant here;
+  OM_TRY(om_external_find(
+      ctx, how->external, p->entries.items, p->entries.count, out->data_bytes, &place));
+  if (!place.location) return take_bytes(ctx, how, place.data, out);
+  om_external_constant_init(how->external, &place, out, how->keep ? how->keep : &here);
+  if (how->keep && out->data_bytes >= OM_STORED_FROM_BYTES && !is_for_host(out->dtype)) {
+    return OM_OK;
+  }
+  const om_tensor *tensor = how->keep ? &how->keep->stored.tensor : &here.stored.tensor;
+  OM_TRY(om_constant_ask(ctx, tensor, 0, out->data_bytes));
+  void *data = om_pool_new_bytes(ctx, how->pool, out->data_bytes > 0 ? out->data_bytes : 1, 1);
+  if (!data) return OM_E_OUT_OF_MEMORY;
+  if (out->data_bytes > 0) OM_TRY(om_constant_read(ctx, tensor, 0, out->data_bytes, data));
+  return take_bytes(ctx, how, data, out);
+}
+
 static om_status read_data(om_ctx *ctx, const om_tensor_reading *how, parts *p, om_tensor *out) {
   bool is_external = p->location == 1;
   if (p->location != 0 && !is_external) {
@@ -228,12 +255,7 @@ static om_status read_data(om_ctx *ctx, const om_tensor_reading *how, parts *p, 
     return OM_FAIL(
         ctx, OM_E_INVALID_MODEL, "It holds strings, which cannot be raw or external data.");
   }
-  if (is_external) {
-    const unsigned char *data = NULL;
-    OM_TRY(om_external_find(
-        ctx, how->external, p->entries.items, p->entries.count, out->data_bytes, &data));
-    return take_bytes(ctx, how, data, out);
-  }
+  if (is_external) return read_external(ctx, how, p, out);
   if (!p->raw.data) return read_typed(ctx, how->pool, p, out);
   if (p->raw.bytes != out->data_bytes) {
     return fail_count(ctx, out, "bytes", p->raw.bytes, out->data_bytes);

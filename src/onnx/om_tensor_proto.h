@@ -8,14 +8,22 @@
 #include "onnx/om_external.h"
 
 typedef struct om_tensor_reading {
-  om_pool *pool;            /* borrowed: gets what cannot stay where it lies */
-  om_external *external;    /* borrowed; NULL: external data are refused */
-  size_t align_below_bytes; /* raw data that do not lie aligned for their type are copied when
-                               they are smaller than this; SIZE_MAX: always */
+  om_pool *pool;              /* borrowed: gets what cannot stay where it lies */
+  om_external *external;      /* borrowed; NULL: external data are refused */
+  om_external_constant *keep; /* borrowed: gets what is left with the reader, out_tensor then being
+                                 its tensor; NULL: all is brought to memory */
+  size_t align_below_bytes;   /* raw data that do not lie aligned for their type are copied when
+                                 they are smaller than this; SIZE_MAX: always */
 } om_tensor_reading;
 
+enum {
+  OM_STORED_FROM_BYTES = 65536
+}; /* what is smaller is brought to memory: shapes, scalars,
+      biases, of which a model has many and binders read some */
+
 /* Sets *out_tensor, whose data lie in `bytes`, in a mapped external file or in the pool, and are
- * never written. *out_name is a range of `bytes`; its data are NULL where there is no name.
+ * never written; NULL: how->keep has them. *out_name is a range of `bytes`; its data are NULL where
+ * there is no name.
  *
  * Errors: OM_E_INVALID_MODEL, OM_E_UNSUPPORTED (an unknown element type, a rank above
  *         OM_MAX_RANK), OM_E_IO; the message names the tensor where it has a name. */

@@ -102,7 +102,8 @@ static om_status widen_constant(om_ctx *ctx, widening *w, om_value_id *id) {
   om_value value = w->graph->values[*id];
   om_value_id *known = &w->widened[*id];
   if (*known == OM_NO_VALUE) {
-    OM_TRY(widen_tensor(ctx, w->graph, value.constant, &value.constant));
+    OM_TRY(om_constant_hold(ctx, w->graph, *id));
+    OM_TRY(widen_tensor(ctx, w->graph, w->graph->values[*id].constant, &value.constant));
     value.name = om_pool_format(ctx, &w->graph->pool, "%s.float64", value.name);
     if (!value.name) return OM_E_OUT_OF_MEMORY;
     value.dtype = OM_DTYPE_F64;

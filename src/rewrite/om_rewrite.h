@@ -10,6 +10,7 @@
 #define OM_REWRITE_H
 
 #include "graph/om_op.h"
+#include "graph/om_stored.h"
 #include "onemodel/provider.h"
 
 typedef struct om_node_note { /* a node that is not in the graph any more */
@@ -75,7 +76,9 @@ om_node_id om_rewriter_sole_reader(const om_rewriter *rw, om_value_id value, con
 /* The node of this type that makes `value`, or OM_NO_NODE. */
 om_node_id om_rewriter_maker(const om_rewriter *rw, om_value_id value, const char *type);
 
-/* The value's constant, or NULL. */
+/* The value's constant, or NULL. Its shape is there; its data are NULL where they were not brought
+ * to memory (om_stored.h): large ones of floats and 8-bit integers. om_constant_hold brings them.
+ */
 const om_tensor *om_rewriter_constant(const om_rewriter *rw, om_value_id value);
 
 /* True and *out_value if the value is a float32 or float16 constant of one element. */
@@ -89,6 +92,9 @@ om_status om_rewriter_add_constant(om_ctx *ctx,
                                    const om_tensor *like,
                                    void **out_data,
                                    om_value_id *out_id);
+/* A new constant that is there already, in memory or stored; it lives as long as the graph. */
+om_status om_rewriter_add_stored(
+    om_ctx *ctx, om_rewriter *rw, const char *stem, const om_tensor *tensor, om_value_id *out_id);
 
 /* Gives a node new inputs (copied). */
 om_status om_rewriter_set_inputs(

@@ -211,6 +211,8 @@ static om_status turn_operand(om_ctx *ctx, turner *t, om_value_id value, om_valu
   if (constant->dtype != OM_DTYPE_F32 || !is_by_channel(constant, &channels)) return OM_OK;
   *out = value;
   if (channels == 0) return OM_OK;
+  OM_TRY(om_constant_hold(ctx, t->rw->graph, value));
+  constant = om_rewriter_constant(t->rw, value);
   const om_tensor like = {.dtype = OM_DTYPE_F32, .rank = 1, .dims = {channels}};
   OM_TRY(om_rewriter_add_constant(ctx, t->rw, "last", &like, &data, out));
   memcpy(data, constant->data, (size_t)channels * sizeof(float));

@@ -48,6 +48,19 @@ static const om_tensor *float_vector(const om_rewriter *rw, om_value_id value, s
   return tensor->dims[0] == (int64_t)count ? tensor : NULL;
 }
 
+/* The same, in memory. */
+static om_status get_vector(om_ctx *ctx,
+                            const om_rewriter *rw,
+                            om_value_id value,
+                            size_t count,
+                            const om_tensor **out_vector) {
+  *out_vector = float_vector(rw, value, count);
+  if (!*out_vector) return OM_OK;
+  OM_TRY(om_constant_hold(ctx, rw->graph, value));
+  *out_vector = om_rewriter_constant(rw, value);
+  return OM_OK;
+}
+
 /* Conv: weights are [M, C/group, k...]. ConvTranspose: [C, M/group, k...]. */
 static om_status match_conv(
     om_ctx *ctx, const om_rewriter *rw, const om_node *conv, conv_shape *shape, bool *out_fits) {
@@ -67,7 +80,7 @@ static om_status match_conv(
   shape->inner = om_tensor_elems(w) / (rows * shape->group_channels);
   *out_fits = true;
   if (conv->input_count > 2 && conv->inputs[2] != OM_NO_VALUE) {
-    shape->bias = float_vector(rw, conv->inputs[2], shape->channels);
+    OM_TRY(get_vector(ctx, rw, conv->inputs[2], shape->channels, &shape->bias));
     *out_fits = shape->bias != NULL;
   }
   return OM_OK;
@@ -98,7 +111,7 @@ static om_status add_norm(om_ctx *ctx,
   OM_TRY(om_node_attr_float(ctx, norm, "epsilon", 1e-5f, &epsilon));
   if (is_training != 0) return OM_OK;
   for (uint32_t i = 0; i < 4; ++i) {
-    params[i] = float_vector(rw, norm->inputs[i + 1], shape->channels);
+    OM_TRY(get_vector(ctx, rw, norm->inputs[i + 1], shape->channels, &params[i]));
     if (!params[i]) return OM_OK;
   }
   for (size_t c = 0; c < shape->channels; ++c) {
@@ -129,15 +142,18 @@ static const om_tensor *channel_constant(const om_rewriter *rw,
   return tensor->dims[tensor->rank - from_end] == (int64_t)elems ? tensor : NULL;
 }
 
-static bool add_constant(const om_rewriter *rw,
-                         const om_node *node,
-                         om_value_id from,
-                         const conv_shape *shape,
-                         chain *f) {
-  om_value_id other = node->inputs[0] == from ? node->inputs[1] : node->inputs[0];
-  const om_tensor *constant = channel_constant(rw, other, shape);
+static om_status add_constant(om_ctx *ctx,
+                              const om_rewriter *rw,
+                              const om_node *node,
+                              const conv_shape *shape,
+                              chain *f,
+                              bool *out_fits) {
+  om_value_id other = node->inputs[0] == f->result ? node->inputs[1] : node->inputs[0];
   bool is_add = strcmp(node->type, "Add") == 0;
-  if (!constant) return false;
+  *out_fits = channel_constant(rw, other, shape) != NULL;
+  if (!*out_fits) return OM_OK;
+  OM_TRY(om_constant_hold(ctx, rw->graph, other));
+  const om_tensor *constant = om_rewriter_constant(rw, other);
   for (size_t c = 0; c < shape->channels; ++c) {
     float value = element(constant, om_tensor_elems(constant) == 1 ? 0 : c);
     if (is_add) {
@@ -148,7 +164,7 @@ static bool add_constant(const om_rewriter *rw,
   }
   if (is_add) f->has_shift = true;
   if (!is_add) f->has_scale = true;
-  return true;
+  return OM_OK;
 }
 
 /* Takes the node that alone reads the chain's result, if it fits. */
@@ -164,7 +180,7 @@ static om_status extend(
   if (id == OM_NO_NODE) return OM_OK;
   const om_node *node = &rw->graph->nodes[id];
   if (strcmp(node->type, "BatchNormalization") != 0) {
-    does_fit = node->opset >= 7 && add_constant(rw, node, f->result, shape, f);
+    if (node->opset >= 7) OM_TRY(add_constant(ctx, rw, node, shape, f, &does_fit));
   } else if (node->inputs[0] == f->result) {
     OM_TRY(add_norm(ctx, rw, node, shape, f, &does_fit));
   }
@@ -176,13 +192,14 @@ static om_status extend(
 
 /* ---- The new weights ---- */
 
+/* weights: a copy of the convolution's. */
 static void scale_weights(const conv_shape *shape, const float *s, float *weights) {
   for (size_t c = 0; c < shape->channels; ++c) {
     size_t first_row = c / shape->group_channels * shape->rows_per_group;
     for (size_t row = first_row; row < first_row + shape->rows_per_group; ++row) {
       size_t at = (row * shape->group_channels + c % shape->group_channels) * shape->inner;
       for (size_t i = 0; i < shape->inner; ++i) {
-        weights[at + i] = element(shape->weights, at + i) * s[c];
+        weights[at + i] = weights[at + i] * s[c];
       }
     }
   }
@@ -207,7 +224,11 @@ static om_status replace(
   bool has_bias = shape->bias || f->has_shift;
   void *data;
   if (f->has_scale) {
-    OM_TRY(om_rewriter_add_constant(ctx, rw, conv->name, shape->weights, &data, &inputs[1]));
+    const om_tensor *w = shape->weights;
+    const size_t bytes = om_tensor_elems(w) * sizeof(float);
+    OM_TRY(om_constant_ask(ctx, w, 0, bytes));
+    OM_TRY(om_rewriter_add_constant(ctx, rw, conv->name, w, &data, &inputs[1]));
+    OM_TRY(om_constant_read(ctx, w, 0, bytes, data));
     scale_weights(shape, f->s, data);
     om_graph_constant_copied(rw->graph, shape->weights);
   }

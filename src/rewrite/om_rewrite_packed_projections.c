@@ -17,6 +17,7 @@
  * Each column of a product is summed on its own, so the bits stay. For the device, where fewer and
  * larger dispatches are what counts.
  */
+#include "rewrite/om_joined.h"
 #include "rewrite/om_packed_match.h"
 
 static size_t dtype_bytes(const om_tensor *tensor) {
@@ -24,7 +25,8 @@ static size_t dtype_bytes(const om_tensor *tensor) {
 }
 
 /* Copies the projection's weights to its columns of `total`. */
-static void place_weights(const om_projection *p, int64_t first, int64_t total, char *out) {
+static om_status place_weights(
+    om_ctx *ctx, const om_projection *p, int64_t first, int64_t total, char *out) {
   const size_t bytes = dtype_bytes(p->weights);
   const size_t width = (size_t)p->width;
   const size_t depth = (size_t)p->weights->dims[p->are_turned ? 1 : 0];
@@ -39,15 +41,22 @@ static void place_weights(const om_projection *p, int64_t first, int64_t total, 
       memcpy(to + col * bytes, from + (col * depth + term) * bytes, bytes);
     }
   }
+  (void)ctx;
+  return OM_OK;
 }
 
-static void place_bias(const om_projection *p, int64_t first, int64_t total, char *out) {
+static om_status place_bias(
+    om_ctx *ctx, const om_projection *p, int64_t first, int64_t total, char *out) {
   const size_t bytes = dtype_bytes(p->weights);
+  const size_t count = (size_t)p->width * bytes;
   (void)total;
-  if (p->bias) memcpy(out + (size_t)first * bytes, p->bias->data, (size_t)p->width * bytes);
+  if (!p->bias) return OM_OK;
+  OM_TRY(om_constant_ask(ctx, p->bias, 0, count));
+  return om_constant_read(ctx, p->bias, 0, count, out + (size_t)first * bytes);
 }
 
-static void place_scale(const om_projection *p, int64_t first, int64_t total, char *out) {
+static om_status place_scale(
+    om_ctx *ctx, const om_projection *p, int64_t first, int64_t total, char *out) {
   static const float one = 1.0f;
   static const uint16_t half_one = 0x3c00;
   const size_t bytes = dtype_bytes(p->weights);
@@ -56,9 +65,12 @@ static void place_scale(const om_projection *p, int64_t first, int64_t total, ch
   for (int64_t col = first; col < first + p->width; ++col) {
     memcpy(out + (size_t)col * bytes, p->scale ? p->scale->data : plain, bytes);
   }
+  (void)ctx;
+  return OM_OK;
 }
 
-typedef void (*placer)(const om_projection *p, int64_t first, int64_t total, char *out);
+typedef om_status (*placer)(
+    om_ctx *ctx, const om_projection *p, int64_t first, int64_t total, char *out);
 
 /* A constant of the shape of `like`, of which each packed side has the columns firsts[side] on. */
 static om_status join(om_ctx *ctx,
@@ -73,9 +85,38 @@ static om_status join(om_ctx *ctx,
   OM_TRY(
       om_rewriter_add_constant(ctx, rw, rw->graph->nodes[m->attention].name, like, &data, out_id));
   for (uint32_t i = 0; i < OM_PACKED_SIDES; ++i) {
-    if (m->fits[i]) place(&m->sides[i], firsts[i], total, data);
+    if (m->fits[i]) OM_TRY(place(ctx, &m->sides[i], firsts[i], total, data));
   }
   return OM_OK;
+}
+
+static bool has_stored_weights(const om_packed_match *m) {
+  for (uint32_t i = 0; i < OM_PACKED_SIDES; ++i) {
+    if (m->fits[i] && om_stored_of(m->sides[i].weights)) return true;
+  }
+  return false;
+}
+
+/* Weights that are not in memory are packed as they are read. */
+static om_status join_stored(om_ctx *ctx,
+                             om_rewriter *rw,
+                             const om_packed_match *m,
+                             const om_tensor *like,
+                             const int64_t firsts[OM_PACKED_SIDES],
+                             om_value_id *out_id) {
+  om_joined_part parts[OM_PACKED_SIDES];
+  size_t count = 0;
+  for (uint32_t i = 0; i < OM_PACKED_SIDES; ++i) {
+    const om_projection *p = &m->sides[i];
+    if (!m->fits[i]) continue;
+    parts[count++] = (om_joined_part){.source = p->weights,
+                                      .first = (size_t)firsts[i],
+                                      .width = (size_t)p->width,
+                                      .is_turned = p->are_turned};
+  }
+  const om_tensor *joined = NULL;
+  OM_TRY(om_joined_create(ctx, &rw->graph->pool, like, parts, count, &joined));
+  return om_rewriter_add_stored(ctx, rw, rw->graph->nodes[m->attention].name, joined, out_id);
 }
 
 /* A new node "<attention>.<suffix>" of these inputs. */
@@ -149,7 +190,11 @@ __attribute__((noinline)) static om_status pack(om_ctx *ctx,
     has_bias |= m->fits[i] && m->sides[i].bias;
     has_scale |= m->fits[i] && m->sides[i].scale;
   }
-  OM_TRY(join(ctx, rw, m, &matrix, firsts, place_weights, &inputs[1]));
+  if (has_stored_weights(m)) {
+    OM_TRY(join_stored(ctx, rw, m, &matrix, firsts, &inputs[1]));
+  } else {
+    OM_TRY(join(ctx, rw, m, &matrix, firsts, place_weights, &inputs[1]));
+  }
   OM_TRY(add_node(ctx, rw, m, "projections", dtype, &what, out_value));
   if (has_bias) {
     inputs[0] = *out_value;

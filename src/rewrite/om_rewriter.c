@@ -119,19 +119,28 @@ om_status om_rewriter_add_constant(om_ctx *ctx,
                                    void **out_data,
                                    om_value_id *out_id) {
   om_graph *graph = rw->graph;
-  om_value value = {.dtype = like->dtype, .has_rank = true, .producer = OM_NO_NODE};
   const size_t elem_bytes = om_dtype_bits(like->dtype) / 8;
   om_tensor *tensor = OM_POOL_NEW(ctx, &graph->pool, om_tensor, 1);
   void *data = om_pool_new_bytes(ctx, &graph->pool, om_tensor_elems(like), elem_bytes);
-  value.name = om_pool_format(ctx, &graph->pool, "%s.%zu", stem, graph->value_count);
-  if (!tensor || !data || !value.name) return OM_E_OUT_OF_MEMORY;
+  if (!tensor || !data) return OM_E_OUT_OF_MEMORY;
   *tensor = *like;
   tensor->data = data;
   tensor->data_bytes = om_tensor_elems(like) * elem_bytes;
-  value.constant = tensor;
-  value.rank = tensor->rank;
-  memcpy(value.dims, tensor->dims, sizeof value.dims);
   *out_data = data;
+  return om_rewriter_add_stored(ctx, rw, stem, tensor, out_id);
+}
+
+om_status om_rewriter_add_stored(
+    om_ctx *ctx, om_rewriter *rw, const char *stem, const om_tensor *tensor, om_value_id *out_id) {
+  om_graph *graph = rw->graph;
+  om_value value = {.dtype = tensor->dtype,
+                    .has_rank = true,
+                    .rank = tensor->rank,
+                    .constant = tensor,
+                    .producer = OM_NO_NODE};
+  value.name = om_pool_format(ctx, &graph->pool, "%s.%zu", stem, graph->value_count);
+  if (!value.name) return OM_E_OUT_OF_MEMORY;
+  memcpy(value.dims, tensor->dims, sizeof value.dims);
   return om_graph_add_value(ctx, graph, &value, out_id);
 }
 

@@ -351,16 +351,26 @@ om_status om_turn_node(
   return om_rewriter_become(ctx, rw, id, &turned);
 }
 
-/* The tensor's data; a copy in the pool where it does not lie aligned. */
-static const void *aligned_data(om_ctx *ctx, om_rewriter *rw, const om_tensor *tensor) {
-  if ((uintptr_t)tensor->data % _Alignof(max_align_t) == 0) return tensor->data;
-  void *copy = om_pool_new_bytes(ctx, &rw->graph->pool, tensor->data_bytes, 1);
-  if (copy) memcpy(copy, tensor->data, tensor->data_bytes);
-  return copy;
+/* The tensor's data; a copy, which the caller frees, where they do not lie aligned in memory. */
+static om_status get_aligned(om_ctx *ctx,
+                             const om_tensor *tensor,
+                             void **out_copy,
+                             const void **out_data) {
+  const bool is_stored = om_stored_of(tensor) != NULL;
+  *out_data = tensor->data;
+  if (!is_stored && (uintptr_t)tensor->data % _Alignof(max_align_t) == 0) return OM_OK;
+  OM_TRY(om_constant_ask(ctx, tensor, 0, tensor->data_bytes));
+  *out_copy = om_new_bytes(ctx, tensor->data_bytes, 1);
+  *out_data = *out_copy;
+  if (!*out_copy) return OM_E_OUT_OF_MEMORY;
+  return om_constant_read(ctx, tensor, 0, tensor->data_bytes, *out_copy);
 }
 
 om_status om_turn_constant(
     om_ctx *ctx, om_rewriter *rw, const om_axes *axes, om_value_id plain, om_value_id *out_turned) {
+  om_status st = OM_OK;
+  void *aligned = NULL; /* scratch */
+  const void *elems = NULL;
   const om_tensor *source = rw->graph->values[plain].constant;
   const uint32_t short_by = axes->rank - source->rank;
   const size_t elem_bytes = om_dtype_bits(source->dtype) / 8;
@@ -368,16 +378,14 @@ om_status om_turn_constant(
   void *data = NULL;
   *out_turned = plain;
   if (om_tensor_elems(source) == 1) return OM_OK;
-  const void *elems = aligned_data(ctx, rw, source);
-  if (!elems) return OM_E_OUT_OF_MEMORY;
+  OM_GO(get_aligned(ctx, source, &aligned, &elems));
   for (uint32_t a = 0; a < axes->rank; ++a) {
     extents[a] = a < short_by ? 1 : source->dims[a - short_by];
     dims[axes->perm[a]] = extents[a];
   }
   om_dense_strides(axes->rank, dims, strides);
   om_tensor like = om_tensor_of(source->dtype, axes->rank, dims, NULL);
-  OM_TRY(
-      om_rewriter_add_constant(ctx, rw, rw->graph->values[plain].name, &like, &data, out_turned));
+  OM_GO(om_rewriter_add_constant(ctx, rw, rw->graph->values[plain].name, &like, &data, out_turned));
   om_strided copy = {.rank = axes->rank};
   om_dense_strides(axes->rank, extents, copy.source_strides);
   for (uint32_t a = 0; a < axes->rank; ++a) {
@@ -386,5 +394,7 @@ om_status om_turn_constant(
   }
   om_strided_copy(ctx, &copy, elem_bytes, elems, data);
   om_graph_constant_copied(rw->graph, source);
-  return OM_OK;
+done:
+  om_delete(ctx, aligned);
+  return st;
 }

@@ -127,6 +127,11 @@ static bool charge(const om_op_call *call, size_t scratch_bytes, om_fold_budget 
   return true;
 }
 
+bool om_call_is_affordable(const om_op_call *call, const om_fold_budget *budget) {
+  om_fold_budget rest = *budget;
+  return charge(call, om_call_scratch_bytes(call), &rest);
+}
+
 static void forget_data(const om_op_call *call) {
   for (uint32_t i = 0; i < call->output_count; ++i) {
     if (call->outputs[i]) call->outputs[i]->data = NULL;

@@ -30,6 +30,9 @@ bool om_call_is_open(const om_op_call *call);
 /* True if all that run reads is there, and the operator may be computed ahead of a run. */
 bool om_call_is_foldable(const om_op_call *call);
 
+/* True if folding it would not go over the budget. */
+bool om_call_is_affordable(const om_op_call *call, const om_fold_budget *budget);
+
 /* Computes the outputs into memory from the pool and sets their data. Shapes are known.
  * *out_is_done false: over the budget, or the operator failed, which its run will report. */
 om_status om_call_fold(

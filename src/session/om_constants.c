@@ -4,6 +4,7 @@
 #include "onnx/om_tensor_proto.h"
 
 om_status om_constant_align(om_ctx *ctx, om_graph *graph, om_value_id value) {
+  OM_TRY(om_constant_hold(ctx, graph, value)); /* a pool's memory is aligned for all types */
   const om_tensor *constant = value == OM_NO_VALUE ? NULL : graph->values[value].constant;
   size_t bytes;
   if (!constant || om_tensor_is_aligned(constant)) return OM_OK;
@@ -22,7 +23,9 @@ om_status om_constant_align(om_ctx *ctx, om_graph *graph, om_value_id value) {
 
 om_status om_constants_align(om_ctx *ctx, om_graph *graph, const om_node *node) {
   for (uint32_t i = 0; i < node->input_count; ++i) {
-    OM_TRY(om_constant_align(ctx, graph, node->inputs[i]));
+    const om_value_id id = node->inputs[i];
+    if (id == OM_NO_VALUE || om_stored_of(graph->values[id].constant)) continue;
+    OM_TRY(om_constant_align(ctx, graph, id));
   }
   return OM_OK;
 }

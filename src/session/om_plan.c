@@ -1,5 +1,6 @@
 /* A plan's life: its arrays, the order of its stages, and its end. See om_plan.h. */
 #include "session/om_plan.h"
+#include "graph/om_stored.h"
 
 static om_status init_values(om_ctx *ctx, om_plan *plan, const om_tensor *inputs) {
   const om_graph *graph = plan->source.graph;
@@ -39,7 +40,10 @@ static om_status init_values(om_ctx *ctx, om_plan *plan, const om_tensor *inputs
 /* The provider sees types, shapes and constants as they are now; a run changes plan->tensors. */
 static void publish_values(om_plan *plan) {
   for (size_t i = 0; i < plan->source.graph->value_count; ++i) {
+    const om_stored *stored = om_stored_of(plan->source.graph->values[i].constant);
     plan->values[i].tensor = plan->tensors[i];
+    plan->values[i].stored = stored;
+    if (stored) plan->values[i].tensor.data = (void *)(uintptr_t)stored;
   }
   plan->view = (om_plan_view){.values = plan->values,
                               .value_count = plan->source.graph->value_count,

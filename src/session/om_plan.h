@@ -136,8 +136,11 @@ void om_plan_destroy(om_ctx *ctx, om_plan *plan);
 /* om_bodies.c: frees what om_bodies_create made; NULL is fine. */
 void om_bodies_destroy(om_ctx *ctx, om_op_bodies *bodies);
 
-/* Lets the CPU read the constants of a node: plan->tensors has their aligned places. Bit i of
- * `without`: not input i. */
+/* Lets the CPU read a value's constant: plan->tensors has its aligned place. */
+om_status om_plan_align_value(om_ctx *ctx, om_plan *plan, uint32_t value);
+
+/* The same for the constants of a node, but for those that its operator copies wherever they lie.
+ * Bit i of `without`: not input i. */
 om_status om_plan_align_constants(om_ctx *ctx,
                                   om_plan *plan,
                                   const om_node *node,

@@ -48,18 +48,27 @@ static void mark_outputs_open(om_plan *plan, const om_node *node) {
   }
 }
 
+om_status om_plan_align_value(om_ctx *ctx, om_plan *plan, uint32_t value) {
+  OM_TRY(om_constant_align(ctx, plan->source.graph, value));
+  plan->tensors[value].data = plan->source.graph->values[value].constant->data;
+  return OM_OK;
+}
+
 om_status om_plan_align_constants(om_ctx *ctx,
                                   om_plan *plan,
                                   const om_node *node,
                                   uint32_t without) {
+  om_status late = OM_OK;
   for (uint32_t i = 0; i < node->input_count; ++i) {
     om_value_id value = node->inputs[i];
-    if (value == OM_NO_VALUE || !plan->source.graph->values[value].constant) continue;
-    if (i < 32 && (without >> i & 1u) != 0) continue;
-    OM_TRY(om_constant_align(ctx, plan->source.graph, value));
-    plan->tensors[value].data = plan->source.graph->values[value].constant->data;
+    const om_tensor *constant =
+        value == OM_NO_VALUE ? NULL : plan->source.graph->values[value].constant;
+    const bool is_copied = i < 32 && (node->op->copied_inputs >> i & 1u) != 0;
+    if (!constant || (i < 32 && (without >> i & 1u) != 0)) continue;
+    if (is_copied && !om_stored_of(constant)) continue;
+    OM_TRY(om_put_off(om_plan_align_value(ctx, plan, value), &late));
   }
-  return OM_OK;
+  return late;
 }
 
 /* Notes it if the node is an If whose condition is known for these shapes. */
@@ -98,7 +107,7 @@ static om_status settle(om_ctx *ctx, om_plan *plan, om_node_id id, om_fold_budge
     return OM_OK;
   }
   if (om_call_is_foldable(call)) {
-    OM_TRY(om_plan_align_constants(ctx, plan, node, 0));
+    OM_TRY(om_plan_align_constants(ctx, plan, node, node->op->shaped_inputs));
     OM_TRY(om_call_fold(ctx, call, &plan->pool, budget, &is_folded));
     if (is_folded) plan->fates[id] = OM_FATE_FOLDED;
   }

@@ -10,6 +10,7 @@
  * What only a region touches has no place here: it lives on the device.
  */
 #include "base/om_interval.h"
+#include "graph/om_stored.h"
 #include "session/om_plan.h"
 
 typedef struct layout {
@@ -96,6 +97,7 @@ static om_status prepare_dynamic(om_ctx *ctx, om_plan *plan) {
 
 om_status om_plan_place(om_ctx *ctx, om_plan *plan) {
   om_status st = OM_OK;
+  om_status late = OM_OK;
   layout l = {0};
   uint32_t *last_read = NULL; /* scratch */
   const om_graph *graph = plan->source.graph;
@@ -108,10 +110,15 @@ om_status om_plan_place(om_ctx *ctx, om_plan *plan) {
   for (size_t s = 0; s < plan->step_count; ++s) {
     if (plan->steps[s].is_accepted) continue;
     const om_step *step = &plan->steps[s];
-    const om_node *node = step->call.node;
-    const uint32_t as_they_lie = step->ready.packed_inputs | node->op->copied_inputs;
-    OM_TRY(om_plan_align_constants(ctx, plan, node, as_they_lie));
+    const uint32_t packed = step->ready.packed_inputs;
+    OM_TRY(om_put_off(om_plan_align_constants(ctx, plan, step->call.node, packed), &late));
   }
+  for (size_t i = 0; i < graph->output_count; ++i) {
+    const om_value_id value = graph->outputs[i];
+    if (!om_stored_of(graph->values[value].constant) || plan->tensors[value].data) continue;
+    OM_TRY(om_put_off(om_plan_align_value(ctx, plan, value), &late));
+  }
+  OM_TRY(late);
 
   OM_GO_NEW(l.blocks, most);
   OM_GO_NEW(l.offsets, most);

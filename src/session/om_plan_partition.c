@@ -1,4 +1,5 @@
 /* Who runs what: the provider's answers, what require_gpu makes of them, and the regions. */
+#include "graph/om_stored.h"
 #include "session/om_plan.h"
 #include "session/om_report.h"
 
@@ -13,6 +14,7 @@ static const char *settled_reason(const om_plan *plan, const om_step *step) {
 
 om_status om_plan_claim(om_ctx *ctx, om_plan *plan) {
   const om_provider *provider = plan->source.provider;
+  om_status late = OM_OK;
   if (provider && plan->step_count > 0) {
     OM_TRY(provider->plan_begin(
         ctx, plan->source.provider_session, &plan->view, &plan->provider_plan));
@@ -21,11 +23,11 @@ om_status om_plan_claim(om_ctx *ctx, om_plan *plan) {
     om_step *step = &plan->steps[i];
     step->reason = settled_reason(plan, step);
     if (step->reason) continue;
-    OM_TRY(provider->claim(ctx, plan->provider_plan, i, &step->reason));
+    OM_TRY(om_put_off(provider->claim(ctx, plan->provider_plan, i, &step->reason), &late));
     step->is_accepted = step->reason == NULL;
     if (step->is_accepted) step->reason = "the device has a kernel for it";
   }
-  return OM_OK;
+  return late;
 }
 
 om_status om_plan_check_required(om_ctx *ctx, const om_plan *plan) {

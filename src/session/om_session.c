@@ -105,7 +105,10 @@ static om_status fill(om_ctx *ctx,
   OM_GO_NEW(session->is_bound, session->scope.graph.input_count);
   if (has_fixed_inputs(&session->scope.graph)) {
     OM_GO(om_session_bind_inputs(ctx, session, NULL, 0, false));
-    OM_GO(om_session_get_plan(ctx, session, &plan));
+    st = om_session_get_plan(ctx, session, &plan);
+    if (st != OM_E_NOT_READY) OM_GO(st);
+    if (st != OM_OK) om_error_clear(ctx->error); /* prepare and runs go on */
+    st = OM_OK;
   }
 done:
   return st;

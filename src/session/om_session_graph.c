@@ -68,6 +68,7 @@ typedef struct folder {
   const om_tensor **inputs; /* scratch: as many as any node has */
   om_tensor **outputs;
   om_tensor *results;
+  om_tensor *held; /* inputs that were brought to memory for one node; their data are owned */
   om_fold_budget budget;
 } folder;
 
@@ -114,6 +115,31 @@ static om_status keep_results(om_ctx *ctx, om_graph *graph, const om_op_call *ca
   return OM_OK;
 }
 
+static void drop_held(om_ctx *ctx, folder *f, uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i) {
+    om_delete(ctx, f->held[i].data);
+    f->held[i] = (om_tensor){0};
+  }
+}
+
+/* Brings what the call reads to memory, for as long as the node is folded. */
+static om_status hold_inputs(om_ctx *ctx, folder *f, const om_op_call *call) {
+  om_status late = OM_OK;
+  for (uint32_t i = 0; i < call->input_count; ++i) {
+    const om_tensor *constant = f->inputs[i];
+    const bool is_shaped = i < 32 && (call->node->op->shaped_inputs >> i & 1u) != 0;
+    if (is_shaped || !om_stored_of(constant)) continue;
+    OM_TRY(om_put_off(om_constant_ask(ctx, constant, 0, constant->data_bytes), &late));
+    if (late != OM_OK) continue;
+    f->held[i] = *constant;
+    f->held[i].data = om_new_bytes(ctx, constant->data_bytes, 1);
+    if (!f->held[i].data) return OM_E_OUT_OF_MEMORY;
+    OM_TRY(om_constant_read(ctx, constant, 0, constant->data_bytes, f->held[i].data));
+    f->inputs[i] = &f->held[i];
+  }
+  return late;
+}
+
 static om_status fold_node(om_ctx *ctx, om_scope *scope, folder *f, om_node_id id) {
   om_graph *graph = &scope->graph;
   const om_node *node = &graph->nodes[id];
@@ -129,15 +155,18 @@ static om_status fold_node(om_ctx *ctx, om_scope *scope, folder *f, om_node_id i
     om_error_clear(ctx->error); /* the plan meets it again, and says so to whoever runs it */
     return OM_OK;
   }
-  if (om_call_is_open(&call)) return OM_OK;
-  OM_TRY(om_call_fold(ctx, &call, &graph->pool, &f->budget, &is_done));
-  if (!is_done) return OM_OK;
+  if (om_call_is_open(&call) || !om_call_is_affordable(&call, &f->budget)) return OM_OK;
+  st = hold_inputs(ctx, f, &call);
+  if (st == OM_OK) st = om_call_fold(ctx, &call, &graph->pool, &f->budget, &is_done);
+  drop_held(ctx, f, node->input_count);
+  if (st != OM_OK || !is_done) return st;
   OM_TRY(keep_results(ctx, graph, &call));
   return om_rewriter_drop(ctx, &scope->rewriter, id, "computed at load: all it reads is constant");
 }
 
 static om_status fold_constants(om_ctx *ctx, om_scope *scope, om_fold_budget *budget) {
   om_status st = OM_OK;
+  om_status late = OM_OK;
   const om_graph *graph = &scope->graph;
   folder f = {.budget = *budget};
   uint32_t most_inputs = 0, most_outputs = 0;
@@ -148,13 +177,18 @@ static om_status fold_constants(om_ctx *ctx, om_scope *scope, om_fold_budget *bu
   OM_GO_NEW(f.inputs, most_inputs);
   OM_GO_NEW(f.outputs, most_outputs);
   OM_GO_NEW(f.results, most_outputs);
-  for (om_node_id id = 0; id < graph->node_count; ++id) OM_GO(fold_node(ctx, scope, &f, id));
+  OM_GO_NEW(f.held, most_inputs);
+  for (om_node_id id = 0; id < graph->node_count; ++id) {
+    OM_GO(om_put_off(fold_node(ctx, scope, &f, id), &late));
+  }
+  OM_GO(late);
   OM_GO(om_rewriter_refresh(ctx, &scope->rewriter));
   *budget = f.budget;
 done:
   om_delete(ctx, f.inputs);
   om_delete(ctx, f.outputs);
   om_delete(ctx, f.results);
+  om_delete(ctx, f.held);
   return st;
 }
 

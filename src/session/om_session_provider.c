@@ -1,5 +1,6 @@
 /* Opening the provider, and what its check says about each node when the session is made. */
 #include "base/om_thread.h"
+#include "graph/om_stored.h"
 #include "session/om_report.h"
 #include "session/om_session.h"
 
@@ -60,6 +61,22 @@ done:
   return st;
 }
 
+static bool has_stored_values(const om_graph *graph) {
+  for (size_t i = 0; i < graph->value_count; ++i) {
+    if (om_stored_of(graph->values[i].constant)) return true;
+  }
+  return false;
+}
+
+/* Whether the graph or one of its bodies has constants that a reader has. */
+static bool has_stored(const om_graph *graph) {
+  if (has_stored_values(graph)) return true;
+  for (const om_graph *body = graph->bodies; body; body = body->body.next) {
+    if (has_stored_values(body)) return true;
+  }
+  return false;
+}
+
 typedef struct graph_work { /* beside the opening of the provider */
   om_session *session;
   const om_graph *source;
@@ -85,6 +102,11 @@ om_status om_session_open(om_ctx *ctx,
   if (!provider) return om_session_prepare_graph(ctx, session, source, options);
   if (provider->struct_bytes != sizeof *provider) {
     return OM_FAIL(ctx, OM_E_INVALID_ARGUMENT, "The provider was built for another version.");
+  }
+  if (has_stored(source)) { /* a reader is called on the caller's threads, and may have to wait */
+    OM_TRY(om_session_prepare_graph(ctx, session, source, options));
+    return provider->open(
+        ctx, provider, options->provider_options, options->mode, &session->provider_session);
   }
   OM_GO_NEW(work, 1);
   work->session = session;

@@ -15,11 +15,12 @@ static void count_fill(om_ctx *ctx, const void *arg, const void *source, void *t
 
 static om_gpu_block get(const void *source, const char *recipe, uint64_t bytes, om_gpu_fill fill) {
   om_gpu_block block = {0};
+  const om_gpu_source from = {.data = source, .bytes = bytes};
   rig_check(rig,
             om_gpu_store_get(&rig->ctx,
                              rig->session,
                              &rig->session->weights,
-                             source,
+                             &from,
                              recipe,
                              bytes,
                              fill,
