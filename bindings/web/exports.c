@@ -28,17 +28,36 @@ EXPORT const char *om_web_error_message(const om_error *error) {
 
 /* ---- Models ---- */
 
-/* files: for each a name, where its bytes are, and how many. Names and bytes stay the caller's; the
- * bytes, the model's too, must outlive the model. */
+/* The page's side of readers: om_web_reader.js. Sizes are doubles, which hold 2^53. */
+extern double om_web_find(int reader, const char *location);
+extern bool om_web_is_ready(int reader, const char *location, double offset, double count);
+extern size_t om_web_read(int reader, const char *location, double offset, size_t count, void *to);
+
+static bool find(void *user, const char *location, uint64_t *out_byte_count) {
+  const double count = om_web_find((int)(uintptr_t)user, location);
+  *out_byte_count = count >= 0 ? (uint64_t)count : 0;
+  return count >= 0;
+}
+
+static size_t read_range(
+    void *user, const char *location, uint64_t offset, size_t byte_count, void *to) {
+  return om_web_read((int)(uintptr_t)user, location, (double)offset, byte_count, to);
+}
+
+static bool is_ready(void *user, const char *location, uint64_t offset, uint64_t byte_count) {
+  return om_web_is_ready((int)(uintptr_t)user, location, (double)offset, (double)byte_count);
+}
+
+/* The bytes stay the caller's and must outlive the model, as the page's reader must. */
 EXPORT om_model *om_web_model_load(const void *bytes,
                                    size_t byte_count,
-                                   const om_model_file *files,
-                                   size_t file_count,
+                                   int reader,
                                    om_error *error) {
   om_model *model = NULL;
   om_model_options options = OM_MODEL_OPTIONS_INIT;
-  options.files = files;
-  options.file_count = file_count;
+  const om_reader from_page = {
+      .find = find, .read = read_range, .is_ready = is_ready, .user = (void *)(uintptr_t)reader};
+  options.reader = &from_page;
   return om_model_load_memory(bytes, byte_count, &options, &model, error) == OM_OK ? model : NULL;
 }
 
@@ -112,6 +131,11 @@ EXPORT om_session *om_web_session_create(const om_model *model,
   options.provider_options = &gpu;
   options.require_gpu = requires_gpu;
   return om_session_create(model, &options, &session, error) == OM_OK ? session : NULL;
+}
+
+/* Makes the plan that the model's own shapes allow. */
+EXPORT bool om_web_session_prepare(om_session *session, om_error *error) {
+  return om_session_prepare(session, NULL, 0, error) == OM_OK;
 }
 
 EXPORT void om_web_session_destroy(om_session *session) {

@@ -29,8 +29,8 @@ export interface Progress {
   totalBytes: number;
 }
 
-/** An address, the bytes themselves, or a response whose body is read as it comes. */
-export type Source = string | URL | Uint8Array | ArrayBuffer | Response;
+/** An address, the bytes themselves, a file, or a response whose body is read as it comes. */
+export type Source = string | URL | Uint8Array | ArrayBuffer | Blob | Response;
 
 export interface LoadOptions {
   /** "auto" (the default): WebGPU where there is a device, else the CPU. */
@@ -40,7 +40,11 @@ export interface LoadOptions {
   requireGpu?: boolean;
   /** While the model and its external data are loaded: of all of it. */
   progress?: (progress: Progress) => void;
-  /** The files that the model's external data name, by those names. */
+  /**
+   * The files that the model's external data name, by those names. They stay outside of the library's memory, which
+   * reads them in pieces: bytes where they are (they must stay as they are until dispose), a Blob or a File on its disk;
+   * what is downloaded becomes a Blob.
+   */
   externalData?: Record<string, Source>;
   /** Takes the device's time of each step (stepTimes); runs take longer then. */
   profile?: boolean;
@@ -86,6 +90,8 @@ export interface Info {
   runs: number;
   hostAllocations: number;
   hostBytes: number;
+  /** Of WebAssembly, for all models of the page; it never shrinks. */
+  memoryBytes: number;
 }
 
 /** What every promise of this package is rejected with. */

@@ -28,8 +28,9 @@ function getModule() {
   return file.then(({ default: createModule }) => createModule());
 }
 
-// Bytes, or a response whose body is still to come.
+// Bytes, a blob, or a response whose body is still to come.
 async function open(source) {
+  if (source instanceof Blob) return { blob: source };
   if (source instanceof ArrayBuffer) return { bytes: new Uint8Array(source) };
   if (ArrayBuffer.isView(source)) return { bytes: bytesOf(source) };
   let response = source;
@@ -48,22 +49,134 @@ async function open(source) {
   return { response, announced: isPacked ? 0 : Number(response.headers.get("content-length") ?? 0) };
 }
 
-// The chunks of what was opened, in turn.
-async function* chunksOf({ bytes, response }) {
+// The chunks of what was opened, in turn; as many as it said there would be.
+async function* chunksOf({ bytes, blob, response, announced }) {
   if (bytes) {
     yield bytes;
     return;
   }
-  try {
-    for (const reader = response.body.getReader();;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      yield value;
+  const name = response?.url || "The download";
+  let size = 0;
+  const body = blob?.stream() ?? response.body;
+  for (const reader = body.getReader();;) {
+    const { done, value } = await reader.read().catch((error) => {
+      throw new OneModelError("OM_E_IO", `${name} broke off: ${error.message}`);
+    });
+    if (done) break;
+    size += value.length;
+    if (announced > 0 && size > announced) {
+      throw new OneModelError("OM_E_IO", `${name} is longer than the ${announced} bytes it announced.`);
     }
-  } catch (error) {
-    throw new OneModelError("OM_E_IO", `${response.url || "The download"} broke off: ${error.message}`);
+    yield value;
+  }
+  if (announced > 0 && size !== announced) {
+    throw new OneModelError("OM_E_IO", `${name} ended after ${size} of ${announced} bytes.`);
   }
 }
+
+const pieceBytes = 16 << 20; // of a download, handed to the browser, which may keep it on disk
+const aheadBytes = 64 << 20; // of stored data read ahead of the library, outside of its memory
+
+// A model's external data, outside of the library's memory: bytes of the page, or blobs. The library is told at once
+// whether a range is there. What is not is read from its blob while the page goes on, and the library asked again.
+class Reader {
+  #files = new Map(); // by location: bytes or a blob
+  #pieces = new Map(); // what was read of blobs, by range: {location, offset, bytes, isWanted}
+  #wanted = new Map(); // what was asked for and was not there, in that order
+  #last = null; // the piece last read from
+
+  async receive(location, opened, count) {
+    if (opened.bytes || opened.blob) {
+      count(sizeOf(opened));
+      this.#files.set(location, opened.bytes ?? opened.blob);
+      return;
+    }
+    const pieces = [];
+    let parts = [], size = 0;
+    const keep = () => {
+      pieces.push(new Blob(parts));
+      parts = [];
+      size = 0;
+    };
+    for await (const chunk of chunksOf(opened)) {
+      parts.push(chunk);
+      size += chunk.length;
+      count(chunk.length);
+      if (size >= pieceBytes) keep();
+    }
+    keep();
+    this.#files.set(location, new Blob(pieces));
+  }
+
+  find(location) {
+    const file = this.#files.get(location);
+    return file ? file.size ?? file.length : -1;
+  }
+
+  #holds(piece, location, offset, count) {
+    return piece.location === location && offset >= piece.offset && offset + count <= piece.offset + piece.bytes.length;
+  }
+
+  #pieceOf(location, offset, count) {
+    if (this.#last && this.#holds(this.#last, location, offset, count)) return this.#last;
+    for (const piece of this.#pieces.values()) {
+      if (this.#holds(piece, location, offset, count)) return (this.#last = piece);
+    }
+    return null;
+  }
+
+  isReady(location, offset, count) {
+    if (!(this.#files.get(location) instanceof Blob) || count === 0) return true;
+    const piece = this.#pieceOf(location, offset, count);
+    if (piece) piece.isWanted = true;
+    else this.#wanted.set(`${offset} ${count} ${location}`, { location, offset, count });
+    return Boolean(piece);
+  }
+
+  read(location, offset, count) {
+    const file = this.#files.get(location);
+    if (!(file instanceof Blob)) return file.subarray(offset, offset + count);
+    const piece = this.#pieceOf(location, offset, count);
+    return piece ? piece.bytes.subarray(offset - piece.offset, offset - piece.offset + count) : new Uint8Array(0);
+  }
+
+  // Reads what was asked for, as much of it as fits; what was not asked for any more goes.
+  async fetch() {
+    for (const [key, piece] of this.#pieces) {
+      if (!piece.isWanted) this.#pieces.delete(key);
+      piece.isWanted = false;
+    }
+    this.#last = null;
+    const wanted = [];
+    let ahead = 0;
+    for (const [key, range] of this.#wanted) {
+      if (ahead > 0 && ahead + range.count > aheadBytes) break;
+      ahead += range.count;
+      wanted.push([key, range]);
+    }
+    this.#wanted.clear();
+    await Promise.all(wanted.map(async ([key, { location, offset, count }]) => {
+      let bytes;
+      try {
+        bytes = new Uint8Array(await this.#files.get(location).slice(offset, offset + count).arrayBuffer());
+      } catch (error) {
+        throw new OneModelError("OM_E_IO", `'${location}' could not be read: ${error.message}`);
+      }
+      this.#pieces.set(key, { location, offset, bytes, isWanted: true });
+    }));
+  }
+
+  // The library has what it wanted.
+  rest() {
+    this.#pieces.clear();
+    this.#wanted.clear();
+    this.#last = null;
+  }
+}
+
+let readerCount = 0;
+
+const sizeOf = ({ bytes, blob, announced }) => bytes?.length ?? blob?.size ?? announced;
 
 // Where the page is hidden a timer may sleep for long; a message never does.
 function nextTurn() {
@@ -115,20 +228,14 @@ class Scratch {
   }
   // What was opened, chunk by chunk into its place; where nobody said how long it is, when all of it is there.
   async receive(opened, count) {
-    const announced = opened.bytes?.length ?? opened.announced;
+    const announced = sizeOf(opened);
     const parts = [];
     let at = announced > 0 ? this.alloc(announced) : 0, size = 0;
     for await (const chunk of chunksOf(opened)) {
-      if (announced > 0 && size + chunk.length > announced) {
-        throw new OneModelError("OM_E_IO", `${opened.response.url} is longer than the ${announced} bytes it announced.`);
-      }
       if (announced > 0) this.module.HEAPU8.set(chunk, at + size);
       else parts.push(chunk);
       size += chunk.length;
       count(chunk.length);
-    }
-    if (announced > 0 && size !== announced) {
-      throw new OneModelError("OM_E_IO", `${opened.response.url} ended after ${size} of ${announced} bytes.`);
     }
     if (announced > 0) return { at, size };
     at = this.alloc(size);
@@ -148,7 +255,10 @@ class Scratch {
 export class OneModel {
   #module;
   #memory; // the model's bytes and the error: until dispose
+  #reader = new Reader(); // of its external data
+  #readerNumber = 0; // by which the library knows it
   #error;
+  #prepared = 0; // a device that no session has yet
   #model = 0;
   #session = 0;
   #fallbackReason = null;
@@ -166,42 +276,68 @@ export class OneModel {
     preparing.catch(() => {}); // what went wrong is told when it is wanted
     try {
       await one.#readModel(names, opened, options.progress);
-      one.#makeSession(await preparing, options);
+      await one.#makeSession(preparing, options);
       return one;
     } catch (error) {
-      await preparing.catch(() => {}); // it may still be under way
+      one.#prepared ||= await preparing.catch(() => 0); // it may still be under way
       one.#free();
       throw error;
     } finally {
-      module._om_web_prepared_destroy(await preparing.catch(() => 0));
+      one.#dropPrepared();
+    }
+  }
+
+  #dropPrepared() {
+    this.#module._om_web_prepared_destroy(this.#prepared);
+    this.#prepared = 0;
+  }
+
+  // What `work` gives, which is called again, after `again`, as long as it lacks bytes of external data. 0: it failed.
+  async #withData(work, again = () => {}) {
+    for (;;) {
+      const result = work();
+      if (result) {
+        this.#reader.rest();
+        return result;
+      }
+      if (this.#code() !== "OM_E_NOT_READY") this.#fail();
+      await this.#reader.fetch();
+      await again();
     }
   }
 
   async #readModel(names, opened, progress) {
     const m = this.#module;
-    const totals = opened.map(({ bytes, announced }) => bytes?.length ?? announced);
+    const totals = opened.map(sizeOf);
     const totalBytes = totals.every((total) => total > 0) ? totals.reduce((a, b) => a + b, 0) : 0;
     let loadedBytes = 0;
-    const blocks = [];
-    for (const file of opened) {
-      blocks.push(await this.#memory.receive(file, (bytes) => {
-        loadedBytes += bytes;
-        progress?.({ loadedBytes, totalBytes });
-      }));
-    }
-    const [model, ...files] = blocks;
-    const list = this.#memory.alloc(12 * files.length); // om_model_file: three words each
-    files.forEach(({ at, size }, i) => m.HEAPU32.set([this.#memory.text(names[i]), at, size], list / 4 + 3 * i));
-    this.#model = m._om_web_model_load(model.at, model.size, list, files.length, this.#error);
-    if (!this.#model) this.#fail();
+    const count = (bytes) => {
+      loadedBytes += bytes;
+      progress?.({ loadedBytes, totalBytes });
+    };
+    const [file, ...beside] = opened;
+    const model = await this.#memory.receive(file, count);
+    for (const [i, data] of beside.entries()) await this.#reader.receive(names[i], data, count);
+    this.#readerNumber = ++readerCount;
+    m.onemodelReaders.set(this.#readerNumber, this.#reader);
+    this.#model = await this.#withData(() => m._om_web_model_load(model.at, model.size, this.#readerNumber, this.#error));
     this.inputs = this.#describe(false);
     this.outputs = this.#describe(true);
   }
 
-  #makeSession(prepared, { mode, requireGpu }) {
-    this.#session = this.#module._om_web_session_create(
-      this.#model, prepared, Boolean(requireGpu), mode === "exact", this.#error);
-    if (!this.#session) this.#fail();
+  async #makeSession(preparing, options) {
+    const m = this.#module, isExact = options.mode === "exact";
+    this.#prepared = await preparing;
+    this.#session = await this.#withData(
+      () => m._om_web_session_create(this.#model, this.#prepared, Boolean(options.requireGpu), isExact, this.#error),
+      async () => {
+        // Where a body's weights were lacking, the session had the device by then, and it went with it.
+        if (!this.#prepared || m._om_web_prepare_poll(this.#prepared, this.#error) >= 0) return;
+        this.#dropPrepared();
+        this.#prepared = await this.#prepareDevice(options);
+      });
+    const isFixed = this.inputs.every(({ dims }) => dims?.every((dim) => dim >= 0));
+    if (isFixed) await this.#withData(() => m._om_web_session_prepare(this.#session, this.#error));
   }
 
   // A device that is ready for a session; 0: the CPU alone.
@@ -232,9 +368,12 @@ export class OneModel {
     return this.#module.UTF8ToString(pointer);
   }
 
+  #code() {
+    return this.#text(this.#module._om_web_error_code(this.#error));
+  }
+
   #fail() {
-    const code = this.#text(this.#module._om_web_error_code(this.#error));
-    throw new OneModelError(code, this.#text(this.#module._om_web_error_message(this.#error)));
+    throw new OneModelError(this.#code(), this.#text(this.#module._om_web_error_message(this.#error)));
   }
 
   #describe(isOutput) {
@@ -292,9 +431,14 @@ export class OneModel {
       let run = 0;
       try {
         run = this.#prepare(scratch, inputs, outputs);
-        if (!m._om_web_run_begin(run, this.#error)) this.#fail();
-        while (!m._om_web_run_is_done(run)) await nextTurn();
-        if (!m._om_web_run_finish(run, this.#error)) this.#fail();
+        for (;;) {
+          if (!m._om_web_run_begin(run, this.#error)) this.#fail();
+          while (!m._om_web_run_is_done(run)) await nextTurn();
+          if (m._om_web_run_finish(run, this.#error)) break;
+          if (this.#code() !== "OM_E_NOT_READY") this.#fail();
+          await this.#reader.fetch();
+        }
+        this.#reader.rest();
         return Object.fromEntries(outputs.map((name, i) => [name, this.#take(run, i)]));
       } finally {
         m._om_web_run_destroy(run);
@@ -315,14 +459,13 @@ export class OneModel {
   }
 
   diagnose(inputs) {
-    return this.#inTurn(() => {
+    return this.#inTurn(async () => {
       const m = this.#module;
       const scratch = new Scratch(m);
       let run = 0;
       try {
         run = this.#prepare(scratch, inputs, []);
-        const found = m._om_web_diagnose(run, this.#error);
-        if (!found) this.#fail();
+        const found = await this.#withData(() => m._om_web_diagnose(run, this.#error));
         const node = (_, i) => {
           const region = m._om_web_node_region(found, i);
           return {
@@ -364,6 +507,7 @@ export class OneModel {
       device: this.#text(name) || null, fallbackReason: this.#fallbackReason, threads: m._om_web_thread_count(),
     };
     counters.forEach((counter, i) => { info[counter] = m._om_web_counter(this.#session, i); });
+    info.memoryBytes = m.HEAPU8.byteLength;
     scratch.free();
     return info;
   }
@@ -379,5 +523,7 @@ export class OneModel {
     if (this.#error) m._free(this.#error);
     this.#session = this.#model = this.#error = 0;
     this.#memory?.free();
+    m.onemodelReaders.delete(this.#readerNumber);
+    this.#reader = null;
   }
 }

@@ -4,16 +4,17 @@ set(package ${CMAKE_BINARY_DIR}/package)
 # A function that JavaScript calls has no header; the texts are one long literal.
 set_source_files_properties(${web}/exports.c PROPERTIES COMPILE_OPTIONS "-Wno-missing-prototypes")
 set(page_side ${CMAKE_SOURCE_DIR}/src/gpu/hal/webgpu/om_webgpu.js)
+set(reader_side ${web}/om_web_reader.js)
 function(add_module name)
   add_executable(${name} ${web}/exports.c)
   target_link_libraries(${name} PRIVATE onemodel_static om_warnings)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/include)
   target_compile_options(${name} PRIVATE -matomics -mbulk-memory)
   set_target_properties(${name} PROPERTIES
-    SUFFIX .mjs RUNTIME_OUTPUT_DIRECTORY ${package} LINK_DEPENDS ${page_side})
+    SUFFIX .mjs RUNTIME_OUTPUT_DIRECTORY ${package} LINK_DEPENDS "${page_side};${reader_side}")
   # -O2: at -O3 emscripten 3.1.69 loses the imports of a program whose objects may be shared.
   target_link_options(${name} PRIVATE
-    -O2 --js-library ${page_side} --no-entry
+    -O2 "SHELL:--js-library ${page_side}" "SHELL:--js-library ${reader_side}" --no-entry
     -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web,worker,node -sFILESYSTEM=0
     -sALLOW_MEMORY_GROWTH -sMAXIMUM_MEMORY=4GB -sSTACK_SIZE=1MB
     -sEXPORTED_FUNCTIONS=_malloc,_free

@@ -68,11 +68,14 @@ static bool has_stored_values(const om_graph *graph) {
   return false;
 }
 
-/* Whether the graph or one of its bodies has constants that a reader has. */
+/* Whether the graph, or one that it was made with, has constants that a reader has. */
 static bool has_stored(const om_graph *graph) {
+  const om_graph *lists[] = {graph->bodies, graph->functions};
   if (has_stored_values(graph)) return true;
-  for (const om_graph *body = graph->bodies; body; body = body->body.next) {
-    if (has_stored_values(body)) return true;
+  for (size_t i = 0; i < OM_COUNT_OF(lists); ++i) {
+    for (const om_graph *at = lists[i]; at; at = at->body.next) {
+      if (has_stored_values(at)) return true;
+    }
   }
   return false;
 }

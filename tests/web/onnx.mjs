@@ -72,6 +72,7 @@ function attribute(name, value) {
   const head = bytes(1, name);
   if (typeof value === "string") return bytes(5, [...head, ...bytes(4, value), ...number(20, 3)]);
   if (Array.isArray(value)) return bytes(5, [...head, ...value.flatMap((v) => number(8, v)), ...number(20, 7)]);
+  if (value instanceof Graph) return bytes(5, [...head, ...bytes(6, value.message()), ...number(20, 5)]);
   if (Number.isInteger(value)) return bytes(5, [...head, ...number(3, value), ...number(20, 2)]);
   const float = new Uint8Array(new Float32Array([value.float]).buffer);
   return bytes(5, [...head, varint((2 << 3) | 5), float, ...number(20, 1)]);
@@ -83,14 +84,14 @@ function valueInfo(field, name, type, dims) {
 }
 
 /** A graph that grows node by node; `isHalf`: its floats are float16. Large weights go to `external`, if it is given
- * ({location, parts}), in place of the model's bytes. */
+ * ({location, parts}), in place of the model's bytes; names count from `first` on. */
 export class Graph {
-  constructor({ isHalf = false, seed = 1, external = null } = {}) {
+  constructor({ isHalf = false, seed = 1, external = null, first = 0 } = {}) {
     this.isHalf = isHalf;
     this.random = uniform(seed);
     this.external = external;
     this.parts = [];
-    this.count = 0;
+    this.count = first;
     this.float = isHalf ? FLOAT16 : FLOAT;
   }
 
@@ -113,9 +114,20 @@ export class Graph {
   outside(raw) {
     const offset = sizeOf(this.external.parts);
     this.external.parts.push(raw);
+    return this.place(this.external.location, offset, raw.length);
+  }
+
+  place(location, offset, length) {
     const entry = (key, value) => bytes(13, [...bytes(1, key), ...bytes(2, String(value))]);
-    return [...entry("location", this.external.location), ...entry("offset", offset), ...entry("length", raw.length),
-            ...number(14, 1)];
+    return [...entry("location", location), ...entry("offset", offset), ...entry("length", length), ...number(14, 1)];
+  }
+
+  // Floats that lie in a file, which somebody else writes.
+  stored(dims, location, offset, length) {
+    const name = `w${++this.count}`;
+    const head = [...dims.flatMap((dim) => number(1, dim)), ...number(2, FLOAT), ...bytes(8, name)];
+    this.parts.push(...bytes(5, [...head, ...this.place(location, offset, length)]));
+    return name;
   }
 
   ints(...values) {
@@ -145,9 +157,12 @@ export class Graph {
     this.parts.push(...valueInfo(12, name, type, dims));
   }
 
+  message() {
+    return [...this.parts, ...bytes(2, "graph")];
+  }
+
   bytes() {
-    const graph = [...this.parts, ...bytes(2, "graph")];
-    return joined([...number(1, 8), ...bytes(7, graph), ...bytes(8, [...bytes(1, ""), ...number(2, 17)])]);
+    return joined([...number(1, 8), ...bytes(7, this.message()), ...bytes(8, [...bytes(1, ""), ...number(2, 17)])]);
   }
 }
 

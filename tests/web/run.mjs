@@ -23,10 +23,10 @@ const nodeOptions = ["--backend", "webgpu_shared", "--each", each(40)];
 const chromiumOptions = ["--backend", "webgpu,webgpu_exact", "--each", each(100)];
 
 let failures = 0;
-function report(where, name, problem, seconds = 0) {
+function report(where, name, problem, seconds = 0, note = undefined) {
   failures += problem ? 1 : 0;
   console.log(`${problem ? "not ok" : "ok"} - ${where}: ${name} (${seconds.toFixed(1)} s)`);
-  if (problem) console.log(`#   ${problem}`);
+  if (problem ?? note) console.log(`#   ${problem ?? note}`);
 }
 
 async function inNode() {
@@ -37,13 +37,15 @@ async function inNode() {
     console.log("ok - node # SKIP Dawn finds no Vulkan device");
     return;
   }
-  const { OneModel } = await import(pathToFileURL(join(packageFolder, "onemodel.mjs")).href);
+  const address = pathToFileURL(join(packageFolder, "onemodel.mjs")).href;
+  const { OneModel } = await import(address);
+  const anew = async () => (await import(`${address}?${performance.now()}`)).OneModel;
   const { cases, largeCases, runAll } = await import("./cases.mjs");
   const model = (file) => readFileSync(join(modelFolder, file));
   // The browser has these two; a driver that takes minutes to compile their kernels need not.
   const { "the recogniser matches the CPU": _, "the detector matches the CPU": __, ...list } = cases;
-  await runAll({ OneModel, gpu, model }, (...what) => report("node", ...what), list);
-  await runAll({ OneModel, gpu }, (...what) => report("node", ...what), largeCases);
+  await runAll({ OneModel, gpu, model, anew }, (...what) => report("node", ...what), list);
+  await runAll({ gpu, anew }, (...what) => report("node", ...what), largeCases);
   const { default: createModule } = await import(pathToFileURL(join(opTests, "onemodel_op_tests.mjs")).href);
   await runOpTests(createModule, gpu, nodeOptions, (...what) => report("operators in node", ...what));
 }
