@@ -1,5 +1,5 @@
 /* Resize and Upsample on the device: float32 and float16, by tables made on the host, two axes a
- * dispatch from the last one on. */
+ * dispatch from the last one on. Between dispatches stands float32. */
 #include "abi/resize_table_params.h"
 #include "gpu/om_gpu_state.h"
 #include "ops/op_resize.h"
@@ -88,8 +88,19 @@ static pass next_pass(const om_resize_shape *shape, uint32_t *end) {
   return p;
 }
 
+/* The kernels of a pass by its place: whether it takes the input, and makes the result. */
+static const om_gpu_forms forms[2][2] = {
+    {{{{OM_SHADER_RESIZE, OM_SHADER_RESIZE_EXACT}, {OM_SHADER_RESIZE, OM_SHADER_RESIZE_EXACT}}},
+     {{{OM_SHADER_RESIZE, OM_SHADER_RESIZE_EXACT},
+       {OM_SHADER_RESIZE_LAST, OM_SHADER_RESIZE_LAST_EXACT}}}},
+    {{{{OM_SHADER_RESIZE, OM_SHADER_RESIZE_EXACT},
+       {OM_SHADER_RESIZE_FIRST, OM_SHADER_RESIZE_FIRST_EXACT}}},
+     OM_GPU_FORMS(RESIZE)},
+};
+
 static const char *add_pass(
     om_gpu_binder *b, const pass *p, om_gpu_operand from, om_gpu_operand to, uint64_t elems) {
+  const bool is_first = from.kind != OM_GPU_SCRATCH, is_last = to.kind != OM_GPU_SCRATCH;
   const om_resize_params *params = om_gpu_binder_node(b)->params;
   const om_dtype dtype = om_gpu_input(b, 0)->dtype;
   const om_resize_table_params block = {
@@ -102,7 +113,7 @@ static const char *add_pass(
   };
   const om_gpu_operand operands[4] = {
       from, table_of(b, params, p->a), table_of(b, params, p->b), to};
-  om_gpu_dispatch *d = om_gpu_add_dispatch(b, OM_GPU_KERNEL(b, RESIZE, dtype));
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, om_gpu_form(b, &forms[is_first][is_last], dtype));
   if (!d) return om_gpu_no_memory;
   memcpy(d->operands, operands, sizeof operands);
   d->operand_count = 4;
@@ -127,13 +138,6 @@ static const char *bind(om_gpu_binder *b) {
   if (reason) return reason;
   uint32_t changed = 0;
   for (uint32_t i = 0; i < shape.rank; ++i) changed += !shape.axes[i].is_identity;
-  const om_resize_params *params = om_gpu_binder_node(b)->params;
-  const bool is_half = om_gpu_input(b, 0)->dtype == OM_DTYPE_F16;
-  if (is_half && params->mode != OM_RESIZE_NEAREST && changed > 2) {
-    return "it interpolates more than two axes of float16";
-  }
-  if (changed > 2) reason = om_gpu_rounds_inside(b, 0);
-  if (reason) return reason;
   if (changed == 0 && !om_gpu_input(b, 0)->data) {
     om_gpu_make_view(b);
     return NULL;
@@ -146,8 +150,7 @@ static const char *bind(om_gpu_binder *b) {
     if (elems > INT32_MAX) return "its result is larger than the kernel counts";
     is_last = changed <= 2;
     const om_gpu_operand to =
-        is_last ? om_gpu_write(b, 0)
-                : om_gpu_scratch(b, elems * (is_half ? sizeof(uint16_t) : sizeof(float)));
+        is_last ? om_gpu_write(b, 0) : om_gpu_scratch(b, elems * sizeof(float));
     reason = add_pass(b, &p, from, to, elems);
     if (reason) return reason;
     from = to;

@@ -19,6 +19,8 @@
  * operator's result is rounded once more where it would have been stored: the item that begins the
  * next operator (or keeps the value) is marked for it. float32 and float16 do not mix in a chain.
  */
+#include "abi/chain_repeat.h"
+#include "abi/elementwise_params.h"
 #include "gpu/om_gpu_state.h"
 
 #define NO_LAUNCH UINT32_MAX
@@ -88,6 +90,11 @@ static bool has_vector(const om_gpu_chain *chain) {
   return false;
 }
 
+static bool reads_operand(const om_chain_item *item) {
+  return item->source == OM_CHAIN_VECTOR || item->source == OM_CHAIN_TENSOR ||
+         item->source == OM_CHAIN_BROADCAST;
+}
+
 static bool is_root(const fusing *f, const om_gpu_operand *operand, uint32_t root) {
   return operand->kind == OM_GPU_VALUE && root_of(f, operand) == root;
 }
@@ -99,9 +106,22 @@ static bool exists_before(const fusing *f, const om_gpu_operand *operand, uint32
   return writer == NO_LAUNCH || writer < at;
 }
 
+/* Makes (inner, channels) the chain's repeat, or finds that it is. Kernels for Hopper have none. */
+static bool agree_on_repeat(
+    const fusing *f, uint32_t at, om_gpu_chain *chain, uint32_t inner, uint32_t channels) {
+  const om_shader shader = f->region->launches[at].dispatch->shader;
+  if (!chain->is_pair_fixed || om_shader_get(shader)->code_kind == OM_HAL_PTX) return false;
+  if (chain->repeat_channels == 0) {
+    chain->repeat_inner = inner;
+    chain->repeat_channels = channels;
+  }
+  return chain->repeat_inner == inner && chain->repeat_channels == channels;
+}
+
 /* Takes the pair (inner, channels) over where the chain has none yet. Where the kernel fixed it,
  * one other pair is the chain's repeat: *out_repeats says that the items are of that. */
-static bool agree_on_vectors(growth *g, const om_gpu_chain *other, bool *out_repeats) {
+static bool agree_on_vectors(
+    const fusing *f, uint32_t at, growth *g, const om_gpu_chain *other, bool *out_repeats) {
   om_gpu_chain *chain = &g->chain;
   *out_repeats = false;
   if (!has_vector(other)) return true;
@@ -112,11 +132,21 @@ static bool agree_on_vectors(growth *g, const om_gpu_chain *other, bool *out_rep
   }
   if (chain->inner == other->inner && chain->channels == other->channels) return true;
   *out_repeats = true;
-  if (chain->is_pair_fixed && chain->repeat_channels == 0) {
-    chain->repeat_inner = other->inner;
-    chain->repeat_channels = other->channels;
-  }
-  return chain->repeat_inner == other->inner && chain->repeat_channels == other->channels;
+  return agree_on_repeat(f, at, chain, other->inner, other->channels);
+}
+
+/* A reader that reads its operand by masks: of groups, [N,1,H,W] in [N,C,H,W], a repeat too. */
+static bool agree_on_groups(const fusing *f,
+                            uint32_t at,
+                            growth *g,
+                            const om_gpu_dispatch *reader) {
+  enum { RANK = 3, MIDDLE = 1u << 1 };
+  om_elementwise_kernel_params params;
+  memcpy(&params, reader->params, sizeof params);
+  if (params.rank != RANK || params.input_mask != 0 || params.other_mask != MIDDLE) return false;
+  const uint64_t inner = (uint64_t)params.extent_0 * params.extent_1;
+  return inner < OM_CHAIN_GROUPS &&
+         agree_on_repeat(f, at, &g->chain, OM_CHAIN_GROUPS | (uint32_t)inner, params.extent_0);
 }
 
 /* Appends one item of a reader's chain, read from `operand` (NULL: none). */
@@ -144,14 +174,15 @@ static bool take_launch(const fusing *f, uint32_t at, uint32_t reader, growth *g
   uint32_t root = f->plan->roots[g->value];
   uint32_t scalar = 0;
   bool repeats = false;
-  if (launch->is_absorbed || !om_gpu_is_elementwise(d) || d->constants[0] != 0) return false;
+  if (launch->is_absorbed || !om_gpu_is_elementwise(d)) return false;
   if (chain->item_count == 0 || g->absorbed_count == OM_CHAIN_MAX_ITEMS) return false;
   if (f->plan->session->mode == OM_MODE_FAST && om_gpu_chain_turns(chain) &&
       !om_gpu_is_elementwise(f->region->launches[at].dispatch)) {
     return false;
   }
   if (om_gpu_chain_is_half(d) != g->is_half) return false;
-  if (!agree_on_vectors(g, chain, &repeats)) return false;
+  if (d->constants[0] != 0 && !agree_on_groups(f, at, g, d)) return false;
+  if (!agree_on_vectors(f, at, g, chain, &repeats)) return false;
 
   /* x + value is value + x with the operands told apart. */
   const om_chain_item *first = &chain->items[0];
@@ -161,9 +192,8 @@ static bool take_launch(const fusing *f, uint32_t at, uint32_t reader, growth *g
   if (!is_main && !is_turned) return false;
   for (uint32_t i = 0; i < chain->item_count; ++i) {
     om_chain_item item = chain->items[i];
-    bool has_operand = item.source == OM_CHAIN_VECTOR || item.source == OM_CHAIN_TENSOR;
+    const bool has_operand = reads_operand(&item);
     const om_gpu_operand *operand = has_operand ? &chain->operands[item.operand] : NULL;
-    if (item.source == OM_CHAIN_BROADCAST) return false;
     if (item.source == OM_CHAIN_VECTOR && repeats) item.source = OM_CHAIN_BROADCAST;
     if (i == 0) item.is_rounded = g->is_half;
     if (i == 0 && is_turned) {
@@ -266,9 +296,7 @@ static void drop_last(om_gpu_chain *chain) {
   bool is_read = operand + 1 != chain->operand_count;
   for (uint32_t i = 0; i < chain->item_count; ++i) {
     const om_chain_item *item = &chain->items[i];
-    const bool reads = item->source == OM_CHAIN_VECTOR || item->source == OM_CHAIN_TENSOR ||
-                       item->source == OM_CHAIN_BROADCAST;
-    is_read = is_read || (reads && item->operand == operand);
+    is_read = is_read || (reads_operand(item) && item->operand == operand);
   }
   if (!is_read) --chain->operand_count;
 }

@@ -627,6 +627,12 @@ static const om_op_case excite_cases[] = {
     {.name = "broadcast_residual",
      .inputs = {"f32 2x6x9x8", "f32 24x6x3x3 const", "f32 24 const", "f32 1x24x1x1", "f32 2x1x7x6"},
      .graph = "a = Conv(x0, x1, x2); b = Add(a, x3); y0 = Add(b, x4)"},
+    {.name = "residual_of_planes",
+     .inputs = {"f32 2x6x9x8", "f32 24x6x3x3 const", "f32 24 const", "f32 2x1x7x6"},
+     .graph = "a = Conv(x0, x1, x2); b = Add(x3, a); y0 = Relu(b)"},
+    {.name = "half_residual_of_planes",
+     .inputs = {"f16 3x6x9x8", "f16 6x1x3x3 const", "f16 6 const", "f16 3x1x7x6"},
+     .graph = "a = Conv(x0, x1, x2) group=6; b = Relu(a); y0 = Sub(b, x3)"},
 };
 
 /* A depthwise convolution, its planes and their means. */

@@ -80,11 +80,39 @@ static void test_others_stay(void **state) {
   expect(OM_DTYPE_F32, OM_MODE_FAST, &(shape){8, 3, 112, 64, 3, 1}, "conv_");         /* pairs */
 }
 
+/* Whether the sum with a residual of this shape is in the convolution's pass. */
+static bool takes_residual(const int64_t dims[4]) {
+  om_gpu_options options = OM_GPU_OPTIONS_INIT;
+  options.backend = "null";
+  options.device = "Hopper";
+  rig_open_with(rig, &options, OM_MODE_FAST);
+  const uint32_t terms[] = {make_conv(&(shape){8, 256, 14, 256, 3, 1}, OM_DTYPE_F32),
+                            rig_input(rig, 4, dims)};
+  rig->attr_count = 0;
+  const uint32_t out = rig_step_of(rig, "", "Add", terms, OM_COUNT_OF(terms));
+  rig_compile(rig, &out, 1);
+  const om_gpu_region *region = &rig->plan->regions[0];
+  assert_int_equal(om_shader_get(region->launches[0].dispatch->shader)->code_kind, OM_HAL_PTX);
+  const bool takes = region->launches[1].is_absorbed;
+  rig_close(rig);
+  return takes;
+}
+
+static void test_residuals_that_repeat_stay(void **state) {
+  (void)state;
+  if (!om_has_sm90_kernels) skip();
+  assert_true(takes_residual((int64_t[]){8, 256, 14, 14}));
+  assert_true(takes_residual((int64_t[]){1, 256, 1, 1}));
+  assert_false(takes_residual((int64_t[]){1, 256, 14, 14}));
+  assert_false(takes_residual((int64_t[]){8, 1, 14, 14}));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_kernels_by_shape),
       cmocka_unit_test(test_kernels_of_float16),
       cmocka_unit_test(test_others_stay),
+      cmocka_unit_test(test_residuals_that_repeat_stay),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

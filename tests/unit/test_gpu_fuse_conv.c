@@ -42,6 +42,12 @@ static const fuse_case cases[] = {
     {"residual_of_columns", "e = Sub(r, c);", {1, 1, 1, WIDTH}, true},
     {"residual_of_rows", "s = Sigmoid(c); m = Mul(s, c); e = Add(r, m);", {1, 1, HEIGHT, 1}, true},
     {"residual_of_planes", "a = Relu(c); e = Mul(a, r);", {1, 1, HEIGHT, WIDTH}, true},
+    {"residual_of_images_planes", "a = Relu(c); e = Add(r, a);", {IMAGES, 1, HEIGHT, WIDTH}, true},
+    {"residual_of_images_columns", "e = Sub(r, c);", {IMAGES, 1, 1, WIDTH}, true},
+    {"residual_of_images_planes_silu",
+     "a = Mul(c, r); s = Sigmoid(a); e = Mul(a, s);",
+     {IMAGES, 1, HEIGHT, WIDTH},
+     true},
     {"residual_of_channels_and_images", "e = Mul(r, c);", {IMAGES, CHANNELS, 1, 1}, true},
     {"residual_of_one_image", "e = Add(r, c);", {IMAGES, 1, 1, 1}, true},
 };

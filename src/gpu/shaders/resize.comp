@@ -2,12 +2,17 @@
 // each. One invocation a result. The tensor is [outer, a, MID, b, INNER].
 //
 // Axis b first: each of its values is w0 * x0, then + w1 * x1 and so on; those are weighted along a
-// in the same way. An axis of one tap has no weights. More axes are more dispatches.
+// in the same way. An axis of one tap has no weights. More axes are more dispatches, with float32
+// between those of float16: the first one is resize_first, the last one resize_last.
 //
 //! kernel resize             OM_EXACT=0
 //! kernel resize_exact       OM_EXACT=1
 //! kernel resize_half        OM_EXACT=0 HALF=1
 //! kernel resize_half_exact  OM_EXACT=1 HALF=1
+//! kernel resize_first       OM_EXACT=0 FROM_HALF=1
+//! kernel resize_first_exact OM_EXACT=1 FROM_HALF=1
+//! kernel resize_last        OM_EXACT=0 HALF=1 FROM_HALF=0
+//! kernel resize_last_exact  OM_EXACT=1 HALF=1 FROM_HALF=0
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define OM_CHAIN
@@ -17,6 +22,16 @@
 #include "abi/resize_table_params.h"
 #include "common/chain.glsl"
 
+#ifndef FROM_HALF
+#  define FROM_HALF HALF
+#endif
+#if FROM_HALF
+#  extension GL_EXT_shader_16bit_storage : require
+#  define SOURCE float16_t
+#else
+#  define SOURCE float
+#endif
+
 #define GROUP 128
 layout(local_size_x = GROUP) in;
 
@@ -25,7 +40,7 @@ OM_CONSTANT(1, TAPS_B, 1)
 OM_CONSTANT(2, MID, 1)     // elements between the axes
 OM_CONSTANT(3, INNER, 1)   // and inside of b
 
-layout(set = 0, binding = 0, std430) readonly buffer Input { ELEMENT input_data[]; };
+layout(set = 0, binding = 0, std430) readonly buffer Input { SOURCE input_data[]; };
 // Pairs of words: an element (all ones: the result is outside), the bits of a weight.
 layout(set = 0, binding = 1, std430) readonly buffer TableA { uint table_a[]; };
 layout(set = 0, binding = 2, std430) readonly buffer TableB { uint table_b[]; };
@@ -38,11 +53,11 @@ float inner_value(uint base, uint at_b) {
   uint taps = TAPS_B;
   uint inner = INNER;
   uint at = at_b * taps * 2u;
-  OM_PRECISE float value = LOAD(input_data[base + min(table_b[at], P.in_b - 1u) * inner]);
+  OM_PRECISE float value = float(input_data[base + min(table_b[at], P.in_b - 1u) * inner]);
   if (taps != 1u) {
     value = value * uintBitsToFloat(table_b[at + 1u]);
     for (uint t = 1u; t < taps; ++t) {
-      value = value + LOAD(input_data[base + table_b[at + 2u * t] * inner]) *
+      value = value + float(input_data[base + table_b[at + 2u * t] * inner]) *
                           uintBitsToFloat(table_b[at + 2u * t + 1u]);
     }
   }
