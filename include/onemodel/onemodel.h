@@ -10,7 +10,7 @@
  *     if (om_session_create(model, &options, &session, &error) != OM_OK) return fail(&error);
  *     om_named_tensor input = {"x", om_tensor_of(OM_DTYPE_F32, 2, (int64_t[]){1, 4}, data)};
  *     om_named_tensor output = {"y", {0}};
- *     om_run_args args = {sizeof args, &input, 1, &output, 1};
+ *     om_run_args args = {sizeof args, &input, 1, &output, 1, NULL};
  *     if (om_session_run(session, &args, &error) != OM_OK) return fail(&error);
  *     // output.tensor.data holds the result until the next run
  *     om_session_destroy(session);
@@ -398,16 +398,18 @@ OM_API OM_MUST_CHECK om_status om_session_run(om_session *session,
 
 typedef struct om_run om_run; /* a run under way; shared as its session is */
 
-/* Begins a run without waiting for it. It goes on when it is polled, on the thread that polls; its
- * results have the bits of om_session_run. Runs of one session take turns in the order in which
- * they were begun, and every other call on the session first ends those under way, but for the two
- * that lend memory and take it back.
+/* Begins a run without waiting for the device. It goes on when it is polled, on the thread that
+ * polls; what the CPU has to do before the first wait is done at once, so without a device all of
+ * it. Its results have the bits of om_session_run. Runs of one session take turns in the order in
+ * which they were begun, and every other call on the session first ends those under way, but for
+ * the two that lend memory and take it back.
  *
  *     om_run *run = NULL;
  *     bool is_done = false;
  *     om_status st = om_session_run_begin(session, &args, &run, &error);
- *     while (st == OM_OK && !is_done) st = om_run_poll(run, &is_done, &error);   // other work
- * between if (run) st = om_run_finish(run, &error);
+ *     // other work between:
+ *     while (st == OM_OK && !is_done) st = om_run_poll(run, &is_done, &error);
+ *     if (run) st = om_run_finish(run, &error);
  *
  * This is the way to run where nothing may wait for the GPU: a browser. There om_session_run and
  * the calls that would have to end a run are OM_E_UNSUPPORTED while the GPU is at work.
@@ -448,20 +450,27 @@ OM_API OM_MUST_CHECK om_status om_run_finish(om_run *run, om_error *error);
  *
  * The memory is zeroed and at a multiple of 64. It may hold several tensors, each at a multiple of
  * its type's size; one that is not at a multiple of 4 bytes, or is not so many long, is copied all
- * the same, and so is a small one, which takes no longer. Any shape that fits may use it. It may be
- * written from a run's end to the begin of the next that reads it; threads that run one session
- * take memory of their own each. Where there is no device, or none that reads the host's memory (a
- * browser), it is plain memory, and runs have the same results.
+ * the same, and so is one below 64 KiB, which takes no longer. Any shape that fits may use it. It
+ * may be written from a run's end to the begin of the next that reads it; threads that run one
+ * session take memory of their own each. Where there is no device, or none that reads so much of
+ * the host's memory at once (a browser, a block of more than the device's largest buffer), it is
+ * plain memory, which counts for max_bytes, and runs have the same results;
+ * om_gpu_info.staged_bytes says what a run copied. To another session it is the caller's memory.
+ *
+ * A byte_count of 0 gives memory that holds nothing. The call waits while another thread is in a
+ * run of this session.
  *
  * Owner:   the session; it goes back with om_session_return_memory, or at the session's end.
- * Errors:  OM_E_OUT_OF_DEVICE_MEMORY, OM_E_DEVICE_LOST
+ * Errors:  OM_E_OUT_OF_MEMORY, OM_E_OUT_OF_DEVICE_MEMORY, OM_E_DEVICE_LOST
  */
 OM_API OM_MUST_CHECK om_status om_session_lend_memory(om_session *session,
                                                       size_t byte_count,
                                                       void **out_data,
                                                       om_error *error);
 
-/* Takes back what om_session_lend_memory gave, while no run reads it. NULL is fine. */
+/* Takes back what om_session_lend_memory gave; the caller has no more runs that read it. Waits for
+ * what the device is at, and as om_session_lend_memory does. What this session did not lend, or has
+ * taken back, is left alone; NULL is fine. */
 OM_API void om_session_return_memory(om_session *session, void *data);
 
 /* Builds the plan for these input shapes (data may be NULL), so that the first run is as quick as

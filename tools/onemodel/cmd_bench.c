@@ -105,7 +105,7 @@ static void print_figures(const opened *it, const figures *f, bool as_json) {
       printf(
           ", \"device_ms\": %.4f, \"host_ms\": %.4f, \"dispatches\": %llu, \"submissions\": %llu, "
           "\"record_ms\": %.4f, \"submit_ms\": %.4f, \"wait_ms\": %.4f, \"arena_mb\": %.3f, "
-          "\"live_mb\": %.3f, \"weights_mb\": %.3f, \"sm90\": %s",
+          "\"live_mb\": %.3f, \"weights_mb\": %.3f, \"staged_mb\": %.3f, \"sm90\": %s",
           f->device[2],
           f->wall[2] - f->device[2],
           (unsigned long long)info.dispatches,
@@ -116,6 +116,7 @@ static void print_figures(const opened *it, const figures *f, bool as_json) {
           (double)info.arena_bytes / 1e6,
           (double)info.live_bytes / 1e6,
           (double)info.weight_bytes / 1e6,
+          (double)info.staged_bytes / 1e6,
           info.has_sm90 ? "true" : "false");
     }
     if (f->profile.runs > 0) {
@@ -143,8 +144,10 @@ static void print_figures(const opened *it, const figures *f, bool as_json) {
            info.device.name,
            info.has_sm90 ? ", with the kernels for Hopper" : "");
     printf(
-        "the last run: %.3f ms before the submission, %.3f ms submitting, %.3f ms waiting and "
-        "reading back\n",
+        "the last run: %.2f MB copied and %.3f ms before the submission, %.3f ms submitting, %.3f "
+        "ms "
+        "waiting and reading back\n",
+        (double)info.staged_bytes / 1e6,
         info.record_ms,
         info.submit_ms,
         info.wait_ms);
@@ -169,8 +172,7 @@ int command_bench(int argc, char **argv) {
   tensors inputs = {0};
   om_named_tensor *outputs = NULL;
   figures f = {0};
-  if (!options_parse(argc, argv, true, &o)) return EXIT_USAGE;
-  if (o.runs == 0) return report_problem(EXIT_USAGE, "--runs: expects at least 1.");
+  if (!options_parse(argc, argv, COMMAND_BENCH, &o)) return EXIT_USAGE;
   int code = open_model(&o, &model);
   if (code != EXIT_DONE) return code;
   const om_model_info *info = om_model_get_info(model);

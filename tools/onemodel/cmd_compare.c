@@ -145,7 +145,7 @@ int command_compare(int argc, char **argv) {
   options o;
   om_model *model = NULL;
   tensors inputs = {0};
-  if (!options_parse(argc, argv, true, &o)) return EXIT_USAGE;
+  if (!options_parse(argc, argv, COMMAND_COMPARE, &o)) return EXIT_USAGE;
   int code = open_model(&o, &model);
   if (code != EXIT_DONE) return code;
   code = make_inputs(&o, om_model_get_info(model), &inputs);

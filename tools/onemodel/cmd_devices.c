@@ -8,7 +8,7 @@ int command_devices(int argc, char **argv) {
   om_error error;
   om_gpu_device devices[16];
   size_t count = 0;
-  if (!options_parse(argc, argv, false, &o)) return EXIT_USAGE;
+  if (!options_parse(argc, argv, COMMAND_DEVICES, &o)) return EXIT_USAGE;
   if (om_gpu_list(devices, 16, &count, &error) != OM_OK) return report_error(&error);
   size_t shown = count < 16 ? count : 16;
   if (o.as_json) printf("[");

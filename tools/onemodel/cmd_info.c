@@ -150,7 +150,7 @@ int command_info(int argc, char **argv) {
   options o;
   om_model *model = NULL;
   size_t count = 0;
-  if (!options_parse(argc, argv, true, &o)) return EXIT_USAGE;
+  if (!options_parse(argc, argv, COMMAND_INFO, &o)) return EXIT_USAGE;
   int code = open_model(&o, &model);
   if (code != EXIT_DONE) return code;
   const om_model_info *info = om_model_get_info(model);

@@ -183,7 +183,7 @@ static void print_all(const options *o, const tables *t) {
 int command_ops(int argc, char **argv) {
   options o;
   tables t = {0};
-  if (!options_parse(argc, argv, false, &o)) return EXIT_USAGE;
+  if (!options_parse(argc, argv, COMMAND_OPS, &o)) return EXIT_USAGE;
   const bool is_listed = list_all(&t);
   if (is_listed) print_all(&o, &t);
   free(t.ops);

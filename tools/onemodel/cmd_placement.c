@@ -98,7 +98,7 @@ int command_placement(int argc, char **argv) {
   om_model *model = NULL;
   tensors inputs = {0};
   const om_diagnostics *d = NULL;
-  if (!options_parse(argc, argv, true, &o)) return EXIT_USAGE;
+  if (!options_parse(argc, argv, COMMAND_PLACEMENT, &o)) return EXIT_USAGE;
   int code = open_model(&o, &model);
   if (code != EXIT_DONE) return code;
   code = make_inputs(&o, om_model_get_info(model), &inputs);

@@ -89,7 +89,7 @@ int command_run(int argc, char **argv) {
   om_named_tensor *outputs = NULL;
   const char *problem = NULL;
   om_gpu_info gpu_info;
-  if (!options_parse(argc, argv, true, &o)) return EXIT_USAGE;
+  if (!options_parse(argc, argv, COMMAND_RUN, &o)) return EXIT_USAGE;
   if (o.out && !has_suffix(o.out, ".npz")) {
     return report_problem(EXIT_USAGE, "--out: expects a name that ends in .npz.");
   }

@@ -47,8 +47,18 @@ typedef struct options {
   bool by_node, attributes, worst_first; /* of compare */
 } options;
 
+typedef enum command {
+  COMMAND_DEVICES = 1,
+  COMMAND_INFO = 2,
+  COMMAND_RUN = 4,
+  COMMAND_BENCH = 8,
+  COMMAND_COMPARE = 16,
+  COMMAND_PLACEMENT = 32,
+  COMMAND_OPS = 64,
+} command;
+
 /* Fills *out from the arguments after the subcommand; on a mistake says so and returns false. */
-bool options_parse(int argc, char **argv, bool needs_model, options *out);
+bool options_parse(int argc, char **argv, command which, options *out);
 
 /* Prints "onemodel: <message>" and returns the exit code that fits the error. */
 int report_error(const om_error *error);

@@ -10,39 +10,44 @@ typedef enum kind { TEXT, COUNT, SEED, NUMBER, FLAG, GIVEN_INPUT, GIVEN_SHAPE } 
 typedef struct option {
   const char *name;
   kind kind;
-  size_t offset; /* of the field in options */
+  size_t offset;     /* of the field in options */
+  unsigned commands; /* those that take it */
 } option;
 
 #define FIELD(member) offsetof(options, member)
+enum {
+  RUNNERS = COMMAND_RUN | COMMAND_BENCH | COMMAND_COMPARE | COMMAND_PLACEMENT,
+  LISTERS = COMMAND_DEVICES | COMMAND_INFO | COMMAND_OPS,
+};
 
 static const option table[] = {
-    {"--device", TEXT, FIELD(device)},
-    {"--mode", TEXT, FIELD(mode)},
-    {"--reference-device", TEXT, FIELD(reference_device)},
-    {"--reference-mode", TEXT, FIELD(reference_mode)},
-    {"--out", TEXT, FIELD(out)},
-    {"--threads", COUNT, FIELD(threads)},
-    {"--runs", COUNT, FIELD(runs)},
-    {"--warmup", COUNT, FIELD(warmup)},
-    {"--seed", SEED, FIELD(seed)},
-    {"--tolerance", NUMBER, FIELD(tolerance)},
-    {"--require-gpu", FLAG, FIELD(require_gpu)},
-    {"--no-fusion", FLAG, FIELD(no_fusion)},
-    {"--no-matrix-hardware", FLAG, FIELD(no_matrix_hardware)},
-    {"--no-sm90", FLAG, FIELD(no_sm90)},
-    {"--profile", FLAG, FIELD(profiles)},
-    {"--own-memory", FLAG, FIELD(own_memory)},
-    {"--json", FLAG, FIELD(as_json)},
-    {"--by-node", FLAG, FIELD(by_node)},
-    {"--attribute", FLAG, FIELD(attributes)},
-    {"--worst", FLAG, FIELD(worst_first)},
-    {"--markdown", FLAG, FIELD(as_markdown)},
-    {"--input", GIVEN_INPUT, 0},
-    {"--shape", GIVEN_SHAPE, 0},
+    {"--device", TEXT, FIELD(device), RUNNERS},
+    {"--mode", TEXT, FIELD(mode), RUNNERS},
+    {"--reference-device", TEXT, FIELD(reference_device), COMMAND_COMPARE},
+    {"--reference-mode", TEXT, FIELD(reference_mode), COMMAND_COMPARE},
+    {"--out", TEXT, FIELD(out), COMMAND_RUN},
+    {"--threads", COUNT, FIELD(threads), RUNNERS},
+    {"--runs", COUNT, FIELD(runs), COMMAND_BENCH},
+    {"--warmup", COUNT, FIELD(warmup), COMMAND_BENCH},
+    {"--seed", SEED, FIELD(seed), RUNNERS},
+    {"--tolerance", NUMBER, FIELD(tolerance), COMMAND_COMPARE},
+    {"--require-gpu", FLAG, FIELD(require_gpu), RUNNERS},
+    {"--no-fusion", FLAG, FIELD(no_fusion), RUNNERS},
+    {"--no-matrix-hardware", FLAG, FIELD(no_matrix_hardware), RUNNERS},
+    {"--no-sm90", FLAG, FIELD(no_sm90), RUNNERS},
+    {"--profile", FLAG, FIELD(profiles), COMMAND_BENCH},
+    {"--own-memory", FLAG, FIELD(own_memory), COMMAND_BENCH},
+    {"--json", FLAG, FIELD(as_json), RUNNERS | LISTERS},
+    {"--by-node", FLAG, FIELD(by_node), COMMAND_COMPARE},
+    {"--attribute", FLAG, FIELD(attributes), COMMAND_COMPARE},
+    {"--worst", FLAG, FIELD(worst_first), COMMAND_COMPARE},
+    {"--markdown", FLAG, FIELD(as_markdown), COMMAND_OPS},
+    {"--input", GIVEN_INPUT, 0, RUNNERS},
+    {"--shape", GIVEN_SHAPE, 0, RUNNERS},
 };
 
 static bool mistake(const char *option_name, const char *what) {
-  fprintf(stderr, "onemodel: %s: %s\n", option_name, what);
+  fprintf(stderr, "onemodel: %s %s\n", option_name, what);
   return false;
 }
 
@@ -70,8 +75,11 @@ static bool set_option(const option *it, const char *value, options *o) {
       return add_given(it->name, value, o->shapes, &o->shape_count);
     case COUNT: {
       unsigned long n = strtoul(value, &end, 10);
-      if (!*value || *value == '-' || *end || n > 1000000) {
-        return mistake(it->name, "expects a number from 0 to 1000000.");
+      const unsigned long least = it->offset == FIELD(runs);
+      if (!*value || *value == '-' || *end || n < least || n > 1000000) {
+        return mistake(
+            it->name,
+            least ? "expects a number from 1 to 1000000." : "expects a number from 0 to 1000000.");
       }
       memcpy(field, &(uint32_t){(uint32_t)n}, sizeof(uint32_t));
       return true;
@@ -97,7 +105,8 @@ static bool is_mode(const char *option_name, const char *mode) {
   return mistake(option_name, "expects fast or exact.");
 }
 
-bool options_parse(int argc, char **argv, bool needs_model, options *out) {
+bool options_parse(int argc, char **argv, command which, options *out) {
+  const bool needs_model = !(which & (COMMAND_DEVICES | COMMAND_OPS));
   *out = (options){.mode = "fast",
                    .reference_device = "cpu",
                    .reference_mode = "exact",
@@ -116,6 +125,9 @@ bool options_parse(int argc, char **argv, bool needs_model, options *out) {
       if (strcmp(argv[i], table[k].name) == 0) found = &table[k];
     }
     if (!found) return mistake(argv[i], "is not an option; see onemodel --help.");
+    if (!(found->commands & which)) {
+      return mistake(argv[i], "is an option of other subcommands; see onemodel --help.");
+    }
     const char *value = NULL;
     if (found->kind != FLAG) {
       if (i + 1 == argc) return mistake(argv[i], "needs a value.");
