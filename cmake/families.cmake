@@ -2,7 +2,8 @@
 # gpu_ops_conv.c defines om_gpu_ops_conv; each array ends with an entry whose type is NULL.
 #
 # OM_LEAVE_OUT names families of operators that a build does without, such as "ml;ml_tree;signal". Models that
-# need them are told so. What has a family on both sides keeps the GPU's: it is never asked.
+# need them are told so. Their files are compiled all the same, since others share some of their functions; the linker
+# drops the rest. What has a family on both sides keeps the GPU's: it is never asked.
 foreach(family ${OM_LEAVE_OUT})
   if(NOT EXISTS ${CMAKE_SOURCE_DIR}/src/ops/ops_${family}.c)
     message(FATAL_ERROR "OM_LEAVE_OUT: there is no family ${family} (src/ops/ops_${family}.c)")

@@ -4,9 +4,6 @@ file(GLOB_RECURSE core_sources CONFIGURE_DEPENDS
   ${CMAKE_SOURCE_DIR}/src/onnx/*.c ${CMAKE_SOURCE_DIR}/src/cpu/*.c
   ${CMAKE_SOURCE_DIR}/src/ops/*.c ${CMAKE_SOURCE_DIR}/src/rewrite/*.c
   ${CMAKE_SOURCE_DIR}/src/session/*.c)
-foreach(family ${OM_LEAVE_OUT})
-  list(REMOVE_ITEM core_sources ${CMAKE_SOURCE_DIR}/src/ops/ops_${family}.c)
-endforeach()
 set(definitions "")
 # Fast kernels: multiplications and additions may become one, and tiles are unrolled in every build.
 file(GLOB fast_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cpu/fast/*.c)
@@ -52,6 +49,10 @@ target_compile_definitions(onemodel_objects PUBLIC ${definitions} PRIVATE OM_BUI
 target_link_libraries(onemodel_objects PRIVATE om_warnings)
 if(NOT OM_SANITIZE)
   target_compile_options(onemodel_objects PRIVATE -Wframe-larger-than=1024)
+endif()
+if(OM_LEAVE_OUT)
+  # A family that no table names is dropped by the linker, but for what others use of it.
+  target_compile_options(onemodel_objects PRIVATE -ffunction-sections -fdata-sections)
 endif()
 if(OM_SANITIZE MATCHES address AND CMAKE_C_COMPILER_ID STREQUAL GNU)
   # The frames by which GCC finds a use after return are not aligned for vectors of 64 bytes.
@@ -99,5 +100,5 @@ if(TARGET onemodel_shared)
 endif()
 # What comes from static libraries (nanopb) stays inside; exported is what OM_API marks.
 if(UNIX AND NOT APPLE AND TARGET onemodel_shared)
-  target_link_options(onemodel_shared PRIVATE -Wl,--exclude-libs,ALL)
+  target_link_options(onemodel_shared PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections)
 endif()
