@@ -252,7 +252,7 @@ static const om_op_case cases[] = {
      .attrs = "k_perm=0,2,1",
      .scaled_error = 3e-6},
     {.name = "by_keys_exact_96x96",
-     .inputs = {"f32 3x5x300x36", "f32 3x5x201x36", "f32 3x5x201x36"},
+     .inputs = {"f32 3x5x300x36 range -1 1", "f32 3x5x201x36 range -1 1", "f32 3x5x201x36"},
      .attrs = "k_perm=0,1,3,2",
      .scaled_error = 3e-6},
     {.name = "by_keys_exact_700",
