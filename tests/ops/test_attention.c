@@ -69,6 +69,8 @@ static void reference(const om_node *node,
   const om_ref_tensor *all[7];
   om_ref_tensor *y = &outputs[0];
   static double scores[4096];
+  int64_t last[OM_MAX_RANK];
+  double sum = 0.0;
   (void)output_count;
   for (size_t i = 0; i < 7; ++i) all[i] = i < input_count ? &inputs[i] : &absent;
   if (node->input_count > input_count) { /* the graph's inputs are x0 and the mask */
@@ -85,11 +87,15 @@ static void reference(const om_node *node,
   const int64_t keys = v.dims[v.rank - 2];
   for (size_t i = 0; i < y->elems; ++i) {
     int64_t index[OM_MAX_RANK], own[OM_MAX_RANK];
-    double largest = -INFINITY, sum = 0.0, result = 0.0;
+    double largest = -INFINITY, result = 0.0;
     om_ref_unravel(y, i, index);
     for (uint32_t d = 0; d < y->rank; ++d) own[om_ref_ints(node, "y_perm", d, d)] = index[d];
     const int64_t row = own[y->rank - 2];
-    for (int64_t key = 0; key < keys; ++key) {
+    /* A row's elements have the scores in common. */
+    const bool is_last_row = i > 0 && memcmp(own, last, (y->rank - 1) * sizeof own[0]) == 0;
+    memcpy(last, own, y->rank * sizeof own[0]);
+    if (!is_last_row) sum = 0.0;
+    for (int64_t key = 0; key < keys && !is_last_row; ++key) {
       double score = 0.0;
       for (int64_t d = 0; d < depth; ++d) {
         score += at(&q, y->rank, own, row, d) * at(&k, y->rank, own, d, key);
@@ -100,7 +106,9 @@ static void reference(const om_node *node,
       scores[key] = score;
       if (score > largest) largest = score;
     }
-    for (int64_t key = 0; key < keys; ++key) sum += scores[key] = exp(scores[key] - largest);
+    for (int64_t key = 0; key < keys && !is_last_row; ++key) {
+      sum += scores[key] = exp(scores[key] - largest);
+    }
     for (int64_t key = 0; key < keys; ++key) {
       double p = scores[key] / sum;
       if (isnan(p) && om_ref_int(node, "zeroes_nan", 0)) p = 0.0;
