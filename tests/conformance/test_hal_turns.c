@@ -164,7 +164,7 @@ static void chains_of_one_size(void **state) {
     /* Submitted again, it finds its counters cleared. */
     for (int run = 1; run <= 3; ++run) {
       hf_run(recording);
-      check_chain(&rig, MOST_LAUNCHES, groups, (float)(run - 1) * MOST_LAUNCHES);
+      check_chain(&rig, MOST_LAUNCHES, groups, (float)((run - 1) * MOST_LAUNCHES));
     }
     hf_free_recording(recording);
     for (int i = 0; i < 2; ++i) hf_free(rig.sides[i]);
