@@ -57,10 +57,6 @@ static const kernel_choice fast_kernels[] = {
        OM_SHADER_ATTENTION_ROWS16_256_HALF}}},
 };
 
-static uint64_t pieces(uint64_t count, uint64_t size) {
-  return (count + size - 1) / size;
-}
-
 /* How an attention falls to workgroups. */
 typedef struct cut {
   om_shader shader;
@@ -87,19 +83,19 @@ static bool is_half(const om_gpu_binder *b) {
 /* A second pass costs about as much as eight tiles of keys; fewer are not worth cutting. */
 static void choose_chunks(const om_gpu_binder *b, const om_attention *a, uint32_t size, cut *c) {
   enum { WANTED_GROUPS = 264, LEAST_TILES = 4, WORTH_TILES = 16 };
-  const uint64_t tiles = pieces(a->keys, OM_ATTENTION_TILE);
+  const uint64_t tiles = om_gpu_pieces(a->keys, OM_ATTENTION_TILE);
   uint64_t chunks = c->groups > 0 ? WANTED_GROUPS / c->groups : 1;
   if (tiles < WORTH_TILES) return;
   if (chunks > tiles / LEAST_TILES) chunks = tiles / LEAST_TILES;
   if (chunks < 2) return;
   c->shader = split_kernels[is_half(b)][size];
-  c->chunk_keys = (uint32_t)(pieces(tiles, chunks) * OM_ATTENTION_TILE);
-  c->chunk_count = (uint32_t)pieces(a->keys, c->chunk_keys);
+  c->chunk_keys = (uint32_t)(om_gpu_pieces(tiles, chunks) * OM_ATTENTION_TILE);
+  c->chunk_count = (uint32_t)om_gpu_pieces(a->keys, c->chunk_keys);
   c->groups *= c->chunk_count;
 }
 
 static cut matrix_cut(const om_attention *a, const om_attention_matrix_kernel *kernel) {
-  const uint64_t row_blocks = pieces(a->rows, kernel->rows);
+  const uint64_t row_blocks = om_gpu_pieces(a->rows, kernel->rows);
   return (cut){.shader = kernel->shader,
                .rows = kernel->rows,
                .row_blocks = (uint32_t)row_blocks,
@@ -120,8 +116,8 @@ static cut choose_alone(const om_gpu_binder *b, const om_attention *a) {
   const bool takes_quads = om_gpu_attention_lies_in_pieces(a, 4);
   cut c = {.shader = shaders[takes_quads][is_half(b)],
            .rows = ROWS,
-           .row_blocks = (uint32_t)pieces(a->rows, ROWS),
-           .col_blocks = (uint32_t)pieces(a->width, OM_ATTENTION_TILE),
+           .row_blocks = (uint32_t)om_gpu_pieces(a->rows, ROWS),
+           .col_blocks = (uint32_t)om_gpu_pieces(a->width, OM_ATTENTION_TILE),
            .chunk_count = 1,
            .chunk_keys = (uint32_t)a->keys};
   c.groups = om_attention_batch(a) * c.row_blocks * c.col_blocks;
@@ -137,10 +133,10 @@ static cut choose_cut(const om_gpu_binder *b, const om_attention *a) {
   if (matrix) return matrix_cut(a, matrix);
   if (om_gpu_works_alone(b)) return choose_alone(b, a);
   while (size < 3 && a->width > ((size_t)OM_ATTENTION_TILE << size)) ++size;
-  c.col_blocks = (uint32_t)pieces(a->width, (size_t)OM_ATTENTION_TILE << size);
+  c.col_blocks = (uint32_t)om_gpu_pieces(a->width, (size_t)OM_ATTENTION_TILE << size);
   for (;; ++choice) {
     c.rows = choice->rows;
-    c.row_blocks = (uint32_t)pieces(a->rows, c.rows);
+    c.row_blocks = (uint32_t)om_gpu_pieces(a->rows, c.rows);
     c.groups = batch * c.row_blocks * c.col_blocks;
     if (size < choice->shader_count && c.groups >= choice->least_groups) break;
   }
@@ -259,7 +255,7 @@ static const char *add_merge(om_gpu_binder *b,
   d->operands[0] = chunks;
   d->operands[1] = y;
   d->operand_count = 2;
-  om_gpu_spread_groups(b, pieces(params.elems, THREADS), d->groups);
+  om_gpu_spread_groups(b, om_gpu_pieces(params.elems, THREADS), d->groups);
   d->flops = 4 * (uint64_t)params.elems * params.chunk_count;
   return NULL;
 }

@@ -37,7 +37,7 @@ static const char *bind(om_gpu_binder *b) {
   d->operands[1] = to;
   d->operand_count = 2;
   d->flops = elems;
-  om_gpu_spread_groups(b, (elems + OM_CAST_GROUP_ELEMS - 1) / OM_CAST_GROUP_ELEMS, d->groups);
+  om_gpu_spread_groups(b, om_gpu_pieces(elems, OM_CAST_GROUP_ELEMS), d->groups);
   return NULL;
 }
 

@@ -43,10 +43,6 @@ static uint32_t greatest_divisor(uint32_t a, uint32_t b) {
   return a;
 }
 
-static uint32_t rounded_up(uint64_t value, uint64_t unit) {
-  return (uint32_t)((value + unit - 1) / unit);
-}
-
 /* Everything the kernels index must stay below 2^31, with room for a tile. */
 static bool fits_indices(const om_window *w) {
   for (int i = 0; i < OM_WINDOW_AXES; ++i) {
@@ -94,14 +90,14 @@ static const char *describe(om_gpu_binder *b, om_gpu_conv *c) {
     const uint32_t stride = (uint32_t)c->w->stride[i];
     c->kernel_step[i] =
         c->shape.is_transposed ? stride / greatest_divisor(stride, (uint32_t)c->w->dilation[i]) : 1;
-    c->taps *= rounded_up((uint64_t)c->w->kernel[i], c->kernel_step[i]);
+    c->taps *= (uint32_t)om_gpu_pieces((uint64_t)c->w->kernel[i], c->kernel_step[i]);
     c->phases *= c->shape.is_transposed ? stride : 1;
-    c->pixels *= c->shape.is_transposed ? rounded_up((uint64_t)c->w->out[i], stride)
+    c->pixels *= c->shape.is_transposed ? (uint32_t)om_gpu_pieces((uint64_t)c->w->out[i], stride)
                                         : (uint32_t)c->w->out[i];
   }
   c->terms = c->in_channels * c->taps;
   c->slices = (uint32_t)(c->w->batch * c->shape.group);
-  c->columns = rounded_up(c->out_channels, 4);
+  c->columns = (uint32_t)om_gpu_pieces(c->out_channels, 4);
   c->out_elems = om_tensor_elems(om_gpu_output(b, 0));
   return NULL;
 }
@@ -234,7 +230,7 @@ static om_gpu_operand pack_on_device(om_gpu_binder *b, const om_gpu_conv *c, uin
   d->operands[0] = weights;
   d->operands[1] = packed;
   d->operand_count = 2;
-  om_gpu_spread_groups(b, rounded_up(params.elems, FLAT_THREADS), d->groups);
+  om_gpu_spread_groups(b, om_gpu_pieces(params.elems, FLAT_THREADS), d->groups);
   return packed;
 }
 
@@ -340,7 +336,7 @@ static const char *bind_depthwise(om_gpu_binder *b, const om_gpu_conv *c) {
   const om_window turned = turned_window(c->w);
   const om_window *w = &turned;
   const om_gpu_operand operands[2] = {om_gpu_read(b, 0), om_gpu_read(b, 1)};
-  const uint64_t column_quads = rounded_up((uint64_t)w->out[1], 4);
+  const uint64_t column_quads = om_gpu_pieces((uint64_t)w->out[1], 4);
   const uint64_t columns = (uint64_t)(w->batch * c->shape.out_channels * w->out[2]);
   const om_conv_depthwise_params params = {
       .in_h = (uint32_t)w->in[1],
@@ -365,7 +361,7 @@ static const char *bind_depthwise(om_gpu_binder *b, const om_gpu_conv *c) {
   if (!d) return om_gpu_no_memory;
   set_params(d, &params, sizeof params);
   set_window_constants(d, w);
-  om_gpu_spread_groups(b, rounded_up(column_quads * columns, DEPTHWISE_QUADS), d->groups);
+  om_gpu_spread_groups(b, om_gpu_pieces(column_quads * columns, DEPTHWISE_QUADS), d->groups);
   return NULL;
 }
 
@@ -401,7 +397,7 @@ static const char *bind_point(om_gpu_binder *b, const om_gpu_conv *c, om_gpu_ope
   om_gpu_dispatch *d = add_result(b, &forms, c, operands, 2);
   if (!d) return om_gpu_no_memory;
   set_params(d, &params, sizeof params);
-  d->groups[0] = rounded_up(c->out_channels, POINT_CHANNELS);
+  d->groups[0] = (uint32_t)om_gpu_pieces(c->out_channels, POINT_CHANNELS);
   d->groups[1] = c->pixels;
   d->groups[2] = c->slices;
   return NULL;
@@ -429,7 +425,7 @@ static om_conv_gemm_params gemm_params(const om_gpu_conv *c) {
       .kernel_step_w = c->kernel_step[2],
       .tap_step_h = (uint32_t)(w->dilation[1] * c->kernel_step[1] / w->stride[1]),
       .tap_step_w = (uint32_t)(w->dilation[2] * c->kernel_step[2] / w->stride[2]),
-      .splits = rounded_up(c->terms, OM_CONV_GROUP_TERMS),
+      .splits = (uint32_t)om_gpu_pieces(c->terms, OM_CONV_GROUP_TERMS),
   };
 }
 
@@ -449,7 +445,7 @@ static const tile tiles[OM_CONV_TILE_COUNT] = {
 };
 
 static uint64_t group_count(const om_gpu_conv *c, const tile *t) {
-  return (uint64_t)rounded_up(c->pixels, t->pixels) * rounded_up(c->out_channels, t->channels) *
+  return om_gpu_pieces(c->pixels, t->pixels) * om_gpu_pieces(c->out_channels, t->channels) *
          c->slices;
 }
 
@@ -465,8 +461,9 @@ static const tile *choose_tile(const om_gpu_binder *b, const om_gpu_conv *c) {
 
 static const char *set_grid(
     om_gpu_binder *b, om_gpu_dispatch *d, const om_gpu_conv *c, const tile *t, uint64_t slices) {
-  const uint64_t groups[3] = {
-      rounded_up(c->pixels, t->pixels), rounded_up(c->out_channels, t->channels), slices};
+  const uint64_t groups[3] = {(uint32_t)om_gpu_pieces(c->pixels, t->pixels),
+                              (uint32_t)om_gpu_pieces(c->out_channels, t->channels),
+                              slices};
   for (int i = 0; i < 3; ++i) {
     if (groups[i] > om_gpu_binder_limits(b)->max_groups[i]) {
       return om_gpu_reason(b,
@@ -490,7 +487,7 @@ const char *om_gpu_add_conv_sum(om_gpu_binder *b,
   om_gpu_dispatch *d = add_result(b, &forms, c, &sums, 1);
   if (!d) return om_gpu_no_memory;
   set_params(d, &params, sizeof params);
-  om_gpu_spread_groups(b, rounded_up(c->out_elems, FLAT_THREADS), d->groups);
+  om_gpu_spread_groups(b, om_gpu_pieces(c->out_elems, FLAT_THREADS), d->groups);
   return NULL;
 }
 
@@ -518,7 +515,7 @@ static const char *bind_split(om_gpu_binder *b,
 
 /* A split costs one more dispatch: it pays where the device is nearly empty and sums are long. */
 static bool wants_split(const om_gpu_binder *b, const om_gpu_conv *c) {
-  const uint32_t splits = rounded_up(c->terms, OM_CONV_GROUP_TERMS);
+  const uint32_t splits = (uint32_t)om_gpu_pieces(c->terms, OM_CONV_GROUP_TERMS);
   const bool pays = om_gpu_binder_mode(b) != OM_MODE_EXACT
                         ? om_gpu_choose_conv_plain(c).is_split
                         : splits >= 3 && group_count(c, &tiles[OM_CONV_TILE_32X32]) < ENOUGH_GROUPS;

@@ -19,7 +19,7 @@ static const char *add_fill(om_gpu_binder *b,
   d->params_bytes = sizeof *params;
   d->operands[0] = to;
   d->operand_count = 1;
-  om_gpu_spread_groups(b, ((uint64_t)params->elems + OM_THREADS - 1) / OM_THREADS, d->groups);
+  om_gpu_spread_groups(b, om_gpu_pieces(params->elems, OM_THREADS), d->groups);
   return NULL;
 }
 

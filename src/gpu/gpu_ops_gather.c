@@ -61,7 +61,7 @@ static const char *add_gather(om_gpu_binder *b,
   d->operand_count = 3;
   uint64_t threads = params.words;
   if (shader == OM_SHADER_GATHER_BYTES) threads = (threads + 3) / 4;
-  om_gpu_spread_groups(b, (threads + OM_THREADS - 1) / OM_THREADS, d->groups);
+  om_gpu_spread_groups(b, om_gpu_pieces(threads, OM_THREADS), d->groups);
   return NULL;
 }
 

@@ -40,7 +40,7 @@ static om_gpu_dispatch *add_moves(om_gpu_binder *b,
   d->params_bytes = sizeof *params;
   for (uint32_t i = 0; i <= input_count; ++i) d->operands[i] = operands[i];
   d->operand_count = input_count + 1;
-  om_gpu_spread_groups(b, (params->elems + each - 1) / each, d->groups);
+  om_gpu_spread_groups(b, om_gpu_pieces(params->elems, each), d->groups);
   return d;
 }
 

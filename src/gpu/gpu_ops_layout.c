@@ -143,7 +143,7 @@ static const char *add_concat(om_gpu_binder *b,
   d->operand_count = OM_CONCAT_INPUTS + 1;
   uint64_t threads = (uint64_t)own.rows * own.width;
   if (shader == OM_SHADER_CONCAT_BYTES) threads = (threads + 3) / 4;
-  om_gpu_spread_groups(b, (threads + OM_THREADS - 1) / OM_THREADS, d->groups);
+  om_gpu_spread_groups(b, om_gpu_pieces(threads, OM_THREADS), d->groups);
   return NULL;
 }
 
@@ -320,7 +320,7 @@ static const char *bind_pad(om_gpu_binder *b) {
   d->operands[1] = to;
   d->operand_count = 2;
   const uint64_t each = (uint64_t)OM_THREADS * (is_small ? 4 / size : 1);
-  om_gpu_spread_groups(b, (params.elems + each - 1) / each, d->groups);
+  om_gpu_spread_groups(b, om_gpu_pieces(params.elems, each), d->groups);
   return NULL;
 }
 

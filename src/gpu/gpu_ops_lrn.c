@@ -33,7 +33,7 @@ static const char *bind(om_gpu_binder *b) {
   d->chain_value = to.index;
   d->chain.inner = d->chain.channels = 1;
   d->flops = elems * 16;
-  om_gpu_spread_groups(b, (elems + THREADS - 1) / THREADS, d->groups);
+  om_gpu_spread_groups(b, om_gpu_pieces(elems, THREADS), d->groups);
   return NULL;
 }
 

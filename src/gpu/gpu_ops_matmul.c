@@ -56,10 +56,6 @@ static const struct {
       {OM_SHADER_MATMUL_TILE16_VEC4_CHUNKS_HALF, OM_SHADER_MATMUL_TILE16_VEC4_CHUNKS_HALF_EXACT}}},
 };
 
-static uint64_t pieces(uint64_t count, uint64_t size) {
-  return (count + size - 1) / size;
-}
-
 /* How a product is cut. */
 typedef struct om_matmul_cut {
   size_t tile;          /* index into tiles */
@@ -70,18 +66,18 @@ typedef struct om_matmul_cut {
 } om_matmul_cut;
 
 static uint64_t tile_groups(const om_matmul *m, size_t tile) {
-  return om_strided_elems(&m->batch) * pieces(m->rows, tiles[tile].tile) *
-         pieces(m->cols, tiles[tile].tile);
+  return om_strided_elems(&m->batch) * om_gpu_pieces(m->rows, tiles[tile].tile) *
+         om_gpu_pieces(m->cols, tiles[tile].tile);
 }
 
 /* Nanoseconds that the groups of one pass take on a device of many cores. */
 static uint64_t cut_cost(const om_matmul_cut *cut, bool is_exact) {
   enum { CORES = 132 };
   const om_tile_cost *cost = &tiles[cut->tile].costs[is_exact];
-  const uint64_t steps = pieces(cut->chunk_depth, tiles[cut->tile].step_terms);
+  const uint64_t steps = om_gpu_pieces(cut->chunk_depth, tiles[cut->tile].step_terms);
   /* Whole workgroups fall to a core; the fast figures are of an even share. */
   const uint64_t share =
-      cost->each * (is_exact ? pieces(cut->groups, CORES) * CORES : cut->groups - 1);
+      cost->each * (is_exact ? om_gpu_pieces(cut->groups, CORES) * CORES : cut->groups - 1);
   uint64_t step_ns = cost->some + share / CORES;
   if (step_ns < cost->alone) step_ns = cost->alone;
   return (steps * 100 + tiles[cut->tile].fill_percent) * step_ns / 100;
@@ -99,7 +95,7 @@ static om_matmul_cut choose_cut(const om_matmul *m, bool is_exact) {
       om_matmul_cut cut = {.tile = tile, .chunk_depth = m->depth, .chunk_count = 1};
       if (terms < m->depth) {
         cut.chunk_depth = is_exact ? OM_PRODUCT_GROUP : om_size_align(terms, OM_PRODUCT_GROUP);
-        cut.chunk_count = pieces(m->depth, cut.chunk_depth);
+        cut.chunk_count = om_gpu_pieces(m->depth, cut.chunk_depth);
         cut.cost_ns = SECOND_PASS_NS;
         if (cut.chunk_count * result_bytes > MOST_SCRATCH_BYTES) break;
       }
@@ -266,11 +262,10 @@ static bool takes_exact_sm90(const om_gpu_binder *b,
                              const om_product_part *part,
                              om_matmul_params *params,
                              om_product_kernel *out_kernel) {
-  const bool is_exact = om_gpu_binder_mode(b) == OM_MODE_EXACT;
   const uint64_t batch = om_strided_elems(&p->m.batch);
-  if (!is_exact || om_gpu_input(b, 0)->dtype != OM_DTYPE_F32 || !is_whole(p, part) ||
-      takes_rows_kernel(params) || !takes_quads(params) ||
-      !om_gpu_takes_exact_sm90(b, batch, p->cut.cost_ns, params, &out_kernel->shader)) {
+  if (!om_gpu_takes_sm90(b, OM_MODE_EXACT) || om_gpu_input(b, 0)->dtype != OM_DTYPE_F32 ||
+      !is_whole(p, part) || takes_rows_kernel(params) || !takes_quads(params) ||
+      !om_gpu_choose_exact_sm90(batch, p->cut.cost_ns, params, &out_kernel->shader)) {
     return false;
   }
   out_kernel->is_last = params->chunk_count == 1;
@@ -295,8 +290,8 @@ static om_product_kernel choose_kernel(const om_gpu_binder *b,
   if (takes_exact_sm90(b, p, part, params, &kernel)) return kernel;
   params->chunk_count = has_few_rows ? 1 : (uint32_t)p->cut.chunk_count;
   params->chunk_depth = has_few_rows ? params->depth : (uint32_t)p->cut.chunk_depth;
-  params->row_tiles = (uint32_t)pieces(params->rows, has_few_rows ? 1 : tile);
-  params->col_tiles = (uint32_t)pieces(params->cols, has_few_rows ? 32 : tile);
+  params->row_tiles = (uint32_t)om_gpu_pieces(params->rows, has_few_rows ? 1 : tile);
+  params->col_tiles = (uint32_t)om_gpu_pieces(params->cols, has_few_rows ? 32 : tile);
   params->group_count = (uint32_t)(om_strided_elems(&p->m.batch) * params->chunk_count) *
                         params->row_tiles * params->col_tiles;
   kernel.groups = params->group_count;
@@ -333,8 +328,7 @@ static om_gpu_dispatch *add_product(om_gpu_binder *b,
 /* By a kernel for Hopper where one workgroup a core does: its launch costs less beside others. */
 static bool takes_sm90_sum(const om_gpu_binder *b, const om_matmul_sum_params *params) {
   enum { THREADS = 256, UNIT = 8, MOST_CHUNKS = 8 };
-  const bool is_fast = om_gpu_binder_mode(b) == OM_MODE_FAST;
-  return om_gpu_binder_features(b)->sm90 && is_fast && params->part_cols == params->y_cols &&
+  return om_gpu_takes_sm90(b, OM_MODE_FAST) && params->part_cols == params->y_cols &&
          params->y_cols % UNIT == 0 && params->elems <= OM_SM90_CORES * THREADS * UNIT &&
          params->chunk_count <= MOST_CHUNKS;
 }
@@ -354,7 +348,7 @@ static om_gpu_dispatch *add_sum(om_gpu_binder *b,
   d->operands[0] = chunks;
   d->operands[1] = to;
   d->operand_count = 2;
-  om_gpu_spread_groups(b, pieces(params->elems, is_sm90 ? 256 * 8 : 256), d->groups);
+  om_gpu_spread_groups(b, om_gpu_pieces(params->elems, is_sm90 ? 256 * 8 : 256), d->groups);
   d->has_chain = true;
   d->chain_value = to.index;
   d->chain.inner = d->chain.channels = 1;

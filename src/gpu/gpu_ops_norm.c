@@ -32,7 +32,7 @@ static uint32_t quads_of_invocation(const om_gpu_binder *b,
   const uint32_t quads = rows->row_elems / 4;
   if (!om_gpu_binder_features(b)->subgroups || size < 4 || size > MOST_SUBGROUP) return 0;
   if (!are_dense(rows, place) || rows->row_elems % 4 != 0) return 0;
-  return quads > MOST_QUADS * size ? 0 : (quads + size - 1) / size;
+  return quads > MOST_QUADS * size ? 0 : (uint32_t)om_gpu_pieces(quads, size);
 }
 
 enum { CORES = 132, WARPS = 16 }; /* of an H200, and of a workgroup of norm_sm90.c: a row each */
@@ -51,8 +51,7 @@ static bool find_sm90_kernel(const om_gpu_binder *b,
       {2048, {OM_SHADER_NORM_SM90_2048, OM_SHADER_NORM_SM90_2048_HALF}},
   };
   const bool is_half = om_gpu_input(b, 0)->dtype == OM_DTYPE_F16;
-  const bool is_fast = om_gpu_binder_mode(b) == OM_MODE_FAST;
-  if (!om_gpu_binder_features(b)->sm90 || !is_fast || !are_dense(rows, place)) return false;
+  if (!om_gpu_takes_sm90(b, OM_MODE_FAST) || !are_dense(rows, place)) return false;
   if (rows->row_count > CORES * WARPS || rows->row_elems % 8 != 0) return false;
   if (!om_gpu_input(b, 1)->data) return false;
   if (om_gpu_input(b, 2) && !om_gpu_input(b, 2)->data) return false;
@@ -67,7 +66,7 @@ static bool find_sm90_kernel(const om_gpu_binder *b,
  */
 static void spread_sm90(const om_gpu_binder *b, const om_gpu_rows *rows, uint32_t groups[3]) {
   enum { FEW_ROWS = 4 };
-  const uint64_t count = (rows->row_count + (uint64_t)FEW_ROWS - 1) / FEW_ROWS;
+  const uint64_t count = om_gpu_pieces(rows->row_count, FEW_ROWS);
   om_gpu_spread_groups(b, count < CORES ? count : CORES, groups);
 }
 
@@ -85,7 +84,7 @@ static om_shader choose_rows(const om_gpu_binder *b,
   if (om_gpu_rows_are_alone(rows)) return om_gpu_rows_form(b, &forms, rows, dtype);
   constants[0] = quads_of_invocation(b, rows, place);
   if (constants[0] == 0) {
-    const uint32_t kept = (rows->row_elems + rows->lanes - 1) / rows->lanes;
+    const uint32_t kept = (uint32_t)om_gpu_pieces(rows->row_elems, rows->lanes);
     constants[0] = kept < MOST_KEPT ? kept : MOST_KEPT;
     return om_gpu_rows_form(b, &forms, rows, dtype);
   }
@@ -212,7 +211,7 @@ static const char *bind_statistics(om_gpu_binder *b, const om_batchnorm_kernel_p
   d->chain_value = operands[INPUTS].index;
   d->chain.inner = d->chain.channels = 1;
   d->flops = 2 * (uint64_t)params->elems;
-  om_gpu_spread_groups(b, ((uint64_t)params->elems + GROUP_THREADS - 1) / GROUP_THREADS, d->groups);
+  om_gpu_spread_groups(b, om_gpu_pieces(params->elems, GROUP_THREADS), d->groups);
   return NULL;
 }
 

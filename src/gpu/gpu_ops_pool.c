@@ -74,7 +74,7 @@ static const char *bind_global(om_gpu_binder *b, const om_pool_params *params, c
     d->shader = small_shaders[params->kind][is_half];
     group_planes = SMALL_PLANES;
   }
-  om_gpu_spread_groups(b, (global.planes + group_planes - 1) / group_planes, d->groups);
+  om_gpu_spread_groups(b, om_gpu_pieces(global.planes, group_planes), d->groups);
   return NULL;
 }
 
@@ -113,8 +113,7 @@ static const char *bind_window(om_gpu_binder *b, const om_pool_params *params, c
   }
   d->constant_count = 2 * OM_WINDOW_AXES;
   d->flops = window.elems * (uint64_t)om_window_elems(w->kernel);
-  om_gpu_spread_groups(
-      b, ((uint64_t)window.elems + WINDOW_THREADS - 1) / WINDOW_THREADS, d->groups);
+  om_gpu_spread_groups(b, om_gpu_pieces(window.elems, WINDOW_THREADS), d->groups);
   return NULL;
 }
 

@@ -46,7 +46,7 @@ static const char *add_quantizing(om_gpu_binder *b, const om_gpu_quantizing *q) 
   memcpy(d->operands, q->operands, sizeof q->operands);
   d->operand_count = 4;
   d->flops = q->elems * 8;
-  om_gpu_spread_groups(b, (q->elems + GROUP_ELEMS - 1) / GROUP_ELEMS, d->groups);
+  om_gpu_spread_groups(b, om_gpu_pieces(q->elems, GROUP_ELEMS), d->groups);
   return NULL;
 }
 
@@ -90,7 +90,7 @@ static const char *bind_dequantize(om_gpu_binder *b) {
 
 static const char *add_range(om_gpu_binder *b, om_gpu_operand scale, om_gpu_operand zero) {
   const uint64_t elems = om_tensor_elems(om_gpu_input(b, 0));
-  const uint64_t wanted = (elems + RANGE_ELEMS - 1) / RANGE_ELEMS;
+  const uint64_t wanted = om_gpu_pieces(elems, RANGE_ELEMS);
   const uint32_t groups = wanted < RANGE_GROUPS ? (uint32_t)wanted : RANGE_GROUPS;
   const om_quantize_range_params first = {.elems = (uint32_t)elems, .groups = groups};
   const om_quantize_range_params last = {.elems = groups, .groups = 1};

@@ -77,8 +77,8 @@ static uint32_t words_of(const om_gpu_side *side) {
 }
 
 static const char *set_tiles(om_gpu_binder *b, om_gpu_dispatch *d, const om_gpu_qproduct *q) {
-  d->groups[0] = (q->params.columns + TILE - 1) / TILE;
-  d->groups[1] = (q->params.rows + TILE - 1) / TILE;
+  d->groups[0] = (uint32_t)om_gpu_pieces(q->params.columns, TILE);
+  d->groups[1] = (uint32_t)om_gpu_pieces(q->params.rows, TILE);
   d->groups[2] = q->slices;
   for (int i = 0; i < 3; ++i) {
     if (d->groups[i] > om_gpu_binder_limits(b)->max_groups[i]) {
@@ -149,7 +149,7 @@ static const char *add_requantizing(om_gpu_binder *b,
   memcpy(d->operands, operands, sizeof operands);
   d->operand_count = OM_COUNT_OF(operands);
   d->flops = (uint64_t)block.elems * 8;
-  om_gpu_spread_groups(b, ((uint64_t)block.elems + REQUANTIZED - 1) / REQUANTIZED, d->groups);
+  om_gpu_spread_groups(b, om_gpu_pieces(block.elems, REQUANTIZED), d->groups);
   return NULL;
 }
 

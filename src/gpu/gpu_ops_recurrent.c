@@ -155,7 +155,7 @@ static const char *add_inputs(om_gpu_binder *b, const layer *l, om_gpu_operand g
   memcpy(d->operands, operands, sizeof operands);
   d->operand_count = OM_COUNT_OF(operands);
   d->flops = elems * l->input * GATES * 2;
-  om_gpu_spread_groups(b, (elems + GROUP_THREADS - 1) / GROUP_THREADS, d->groups);
+  om_gpu_spread_groups(b, om_gpu_pieces(elems, GROUP_THREADS), d->groups);
   return NULL;
 }
 

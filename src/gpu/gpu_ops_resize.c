@@ -128,7 +128,7 @@ static const char *add_pass(
   d->chain_value = om_gpu_write(b, 0).index;
   d->chain.inner = d->chain.channels = 1;
   d->flops = 2 * elems * p->a->taps * p->b->taps;
-  om_gpu_spread_groups(b, (elems + THREADS - 1) / THREADS, d->groups);
+  om_gpu_spread_groups(b, om_gpu_pieces(elems, THREADS), d->groups);
   return NULL;
 }
 

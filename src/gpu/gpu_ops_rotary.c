@@ -35,7 +35,7 @@ static const char *bind_rotary(om_gpu_binder *b) {
   d->constant_count = 2;
   memcpy(d->operands, operands, sizeof operands);
   d->operand_count = 5;
-  om_gpu_spread_groups(b, (r.elems + OM_THREADS - 1) / OM_THREADS, d->groups);
+  om_gpu_spread_groups(b, om_gpu_pieces(r.elems, OM_THREADS), d->groups);
   return has_positions ? om_gpu_demand_indices(b, OM_ROTARY_POSITIONS, &cos->dims[0], 1) : NULL;
 }
 

@@ -37,7 +37,7 @@ static om_gpu_dispatch *add_result(om_gpu_binder *b,
   d->chain_value = operands[input_count].index;
   d->chain.inner = d->chain.channels = 1;
   d->flops = 16 * elems;
-  om_gpu_spread_groups(b, (elems + THREADS - 1) / THREADS, d->groups);
+  om_gpu_spread_groups(b, om_gpu_pieces(elems, THREADS), d->groups);
   return d;
 }
 

@@ -36,14 +36,10 @@ static const char *add_select(om_gpu_binder *b,
   return NULL;
 }
 
-static uint64_t pieces(uint64_t count, uint64_t size) {
-  return (count + size - 1) / size;
-}
-
 /* Workgroups of kernels that make an element, or the elements of a word, an invocation. */
 static uint64_t move_groups(const om_tensor *y) {
   const uint64_t each = om_gpu_is_small(y->dtype) ? 4 / om_gpu_words(y->dtype) : 1;
-  return pieces(om_tensor_elems(y), 256 * each);
+  return om_gpu_pieces(om_tensor_elems(y), 256 * each);
 }
 
 static const char *check_sizes(om_gpu_binder *b) {
@@ -119,7 +115,8 @@ static const char *bind_cumsum(om_gpu_binder *b) {
                                  p->is_exclusive,
                                  p->is_reversed};
   const om_shader shader = is_half ? OM_SHADER_CUMSUM_HALF : OM_SHADER_CUMSUM;
-  return add_select(b, shader, &params, constants, false, pieces(params.elems, LINES_A_GROUP));
+  return add_select(
+      b, shader, &params, constants, false, om_gpu_pieces(params.elems, LINES_A_GROUP));
 }
 
 static const char *bind_arg(om_gpu_binder *b) {
@@ -149,7 +146,8 @@ static const char *bind_topk(om_gpu_binder *b) {
   params.k = (int32_t)(om_tensor_elems(om_gpu_output(b, 0)) / lines);
   const uint32_t constants[4] = {key_type(x->dtype), p->is_smallest};
   const om_shader shader = x->dtype == OM_DTYPE_F16 ? OM_SHADER_TOPK_HALF : OM_SHADER_TOPK;
-  return add_select(b, shader, &params, constants, false, pieces(lines * params.extent, 256));
+  return add_select(
+      b, shader, &params, constants, false, om_gpu_pieces(lines * params.extent, 256));
 }
 
 #define OM_ENTRY(name, set, function) \

@@ -47,10 +47,6 @@ typedef struct exact_pass {
   bool is_sm90;
 } exact_pass;
 
-static uint64_t pieces(uint64_t count, uint64_t size) {
-  return (count + size - 1) / size;
-}
-
 static uint32_t lanes_of(size_t keys) {
   uint32_t lanes = 1;
   while (lanes < SOFTMAX_THREADS && lanes < keys) lanes *= 2;
@@ -60,7 +56,7 @@ static uint32_t lanes_of(size_t keys) {
 static om_attention_pass_params make_params(const om_attention *a) {
   const om_attention_shape_params shape = om_gpu_attention_shape(a);
   om_attention_pass_params p = {
-      .row_blocks = (uint32_t)pieces(a->rows, BLOCK_ROWS),
+      .row_blocks = (uint32_t)om_gpu_pieces(a->rows, BLOCK_ROWS),
       .pitch = (uint32_t)om_size_align(a->keys, 4),
       .lanes = lanes_of(a->keys),
   };
@@ -85,8 +81,8 @@ static om_gpu_dispatch *add_pass(om_gpu_binder *b,
 }
 
 static uint64_t tile_count(const exact_pass *p, const sm90_tile *tile, size_t cols) {
-  return p->blocks / p->params.row_blocks * pieces(p->attention->rows, tile->rows) *
-         pieces(cols, tile->cols);
+  return p->blocks / p->params.row_blocks * om_gpu_pieces(p->attention->rows, tile->rows) *
+         om_gpu_pieces(cols, tile->cols);
 }
 
 /* Of two tiles, by what the workgroup with the most of them has to do. */
@@ -96,8 +92,8 @@ static const sm90_tile *choose_tile(const exact_pass *p,
                                     size_t depth) {
   uint64_t costs[2];
   for (size_t i = 0; i < 2; ++i) {
-    costs[i] = pieces(tile_count(p, &tiles[i], cols), CORES) *
-               (pieces(depth, 32) * tiles[i].block_ns + tiles[i].tile_ns);
+    costs[i] = om_gpu_pieces(tile_count(p, &tiles[i], cols), CORES) *
+               (om_gpu_pieces(depth, 32) * tiles[i].block_ns + tiles[i].tile_ns);
   }
   return &tiles[costs[1] < costs[0]];
 }
@@ -106,7 +102,7 @@ static om_gpu_dispatch *add_sm90(
     om_gpu_binder *b, exact_pass *p, const sm90_tile tiles[2], size_t cols, size_t depth) {
   const sm90_tile *tile = choose_tile(p, tiles, cols, depth);
   const uint64_t count = tile_count(p, tile, cols);
-  p->params.col_tiles = (uint32_t)pieces(cols, tile->cols);
+  p->params.col_tiles = (uint32_t)om_gpu_pieces(cols, tile->cols);
   om_gpu_dispatch *d = add_pass(b, p, tile->shader, count);
   if (d) om_gpu_spread_groups(b, count < CORES ? count : CORES, d->groups);
   return d;
@@ -119,7 +115,7 @@ static om_gpu_dispatch *add_product(om_gpu_binder *b,
                                     const sm90_tile tiles[2],
                                     size_t cols,
                                     size_t depth) {
-  p->params.col_tiles = (uint32_t)pieces(cols, OM_ATTENTION_TILE);
+  p->params.col_tiles = (uint32_t)om_gpu_pieces(cols, OM_ATTENTION_TILE);
   om_gpu_dispatch *d =
       p->is_sm90
           ? add_sm90(b, p, tiles, cols, depth)
@@ -159,13 +155,13 @@ static om_gpu_dispatch *add_rows_pass(om_gpu_binder *b, exact_pass *p, uint64_t 
   enum { WARPS = SOFTMAX_THREADS / 32 };
   for (size_t i = 0; p->is_sm90 && i < OM_COUNT_OF(sm90_kernels); ++i) {
     if (p->params.keys > sm90_kernels[i].most_keys) continue;
-    return add_pass(b, p, sm90_kernels[i].shader, pieces(rows, WARPS));
+    return add_pass(b, p, sm90_kernels[i].shader, om_gpu_pieces(rows, WARPS));
   }
   return add_pass(
       b,
       p,
       p->is_half ? OM_SHADER_ATTENTION_SOFTMAX_HALF_EXACT : OM_SHADER_ATTENTION_SOFTMAX_EXACT,
-      pieces(rows, SOFTMAX_THREADS / p->params.lanes));
+      om_gpu_pieces(rows, SOFTMAX_THREADS / p->params.lanes));
 }
 
 static bool add_softmax(om_gpu_binder *b, exact_pass *p) {
@@ -200,7 +196,7 @@ static bool takes_sm90(const om_gpu_binder *b,
                        uint64_t element_bytes,
                        uint64_t limit_bytes) {
   enum { QUAD = 4 };
-  return om_gpu_binder_features(b)->sm90 &&
+  return om_gpu_takes_sm90(b, OM_MODE_EXACT) &&
          om_gpu_input(b, OM_ATTENTION_Q)->dtype == OM_DTYPE_F32 &&
          a->q_scale.kind == OM_SCALE_NONE && a->k_scale.kind == OM_SCALE_NONE &&
          om_gpu_attention_lies_in_pieces(a, QUAD) && om_gpu_attention_y_lies_in_pieces(a, QUAD) &&
@@ -222,8 +218,8 @@ const char *om_gpu_bind_exact_attention(om_gpu_binder *b,
   const uint64_t bytes = limit < room ? limit : room;
   if (block_bytes > bytes) return "its rows are too long";
   const uint64_t unit = p.is_sm90 ? p.params.row_blocks : 1; /* blocks that stay together */
-  const uint64_t turns = pieces(blocks / unit, bytes / (block_bytes * unit));
-  const uint64_t most = pieces(blocks / unit, turns) * unit;
+  const uint64_t turns = om_gpu_pieces(blocks / unit, bytes / (block_bytes * unit));
+  const uint64_t most = om_gpu_pieces(blocks / unit, turns) * unit;
   p.scores = om_gpu_scratch(b, most * block_bytes);
   for (uint64_t first = 0; first < blocks; first += most) {
     p.params.first_block = (uint32_t)first;

@@ -90,10 +90,10 @@ static bool takes(const om_gpu_binder *b,
 
 static uint64_t cost_of(const om_attention *a, const om_attention_matrix_kernel *kernel) {
   enum { CORES = 132 };
-  const uint64_t groups = om_attention_batch(a) * ((a->rows + kernel->rows - 1) / kernel->rows);
+  const uint64_t groups = om_attention_batch(a) * (om_gpu_pieces(a->rows, kernel->rows));
   const uint64_t at_once = (uint64_t)CORES * kernel->per_core;
-  const uint64_t steps = (a->keys + kernel->step - 1) / kernel->step;
-  return (groups + at_once - 1) / at_once * (kernel->start_cost + steps * kernel->step_cost);
+  const uint64_t steps = om_gpu_pieces(a->keys, kernel->step);
+  return om_gpu_pieces(groups, at_once) * (kernel->start_cost + steps * kernel->step_cost);
 }
 
 /* Of those for the smallest heads that do. */
@@ -117,7 +117,9 @@ const om_attention_matrix_kernel *om_gpu_attention_matrix(const om_gpu_binder *b
   const bool has_subgroups =
       features->subgroups && om_gpu_binder_limits(b)->subgroup_size == SUBGROUP;
   if (a->rows < FEW_ROWS || !suits_matrices(b, a)) return NULL;
-  if (features->sm90) return fastest(b, a, sm90_kernels, OM_COUNT_OF(sm90_kernels));
+  if (om_gpu_takes_sm90(b, OM_MODE_FAST)) {
+    return fastest(b, a, sm90_kernels, OM_COUNT_OF(sm90_kernels));
+  }
   if (!features->cooperative_matrix || !has_subgroups) return NULL;
   return fastest(b, a, cooperative_kernels, OM_COUNT_OF(cooperative_kernels));
 }

@@ -23,6 +23,10 @@ const om_hal_features *om_gpu_binder_features(const om_gpu_binder *b) {
   return &b->plan->session->features;
 }
 
+bool om_gpu_takes_sm90(const om_gpu_binder *b, om_mode mode) {
+  return om_gpu_binder_features(b)->sm90 && om_gpu_binder_mode(b) == mode;
+}
+
 bool om_gpu_works_alone(const om_gpu_binder *b) {
   return om_gpu_binder_features(b)->in_turn && om_gpu_binder_mode(b) != OM_MODE_EXACT;
 }
@@ -226,7 +230,7 @@ void om_gpu_split_groups(const om_hal_limits *limits, uint64_t count, uint32_t o
     }
     /* The least number of rows that suffices keeps the overhang below one row. */
     out_groups[axis] = (uint32_t)limit;
-    count = (count + limit - 1) / limit;
+    count = om_gpu_pieces(count, limit);
   }
 }
 

@@ -59,7 +59,7 @@ om_gpu_dispatch *om_gpu_add_broadcast(om_gpu_binder *b,
   d->operand_count = last + 1;
   d->flops = params.elems;
   const uint64_t each = (uint64_t)GROUP_THREADS * per_thread;
-  om_gpu_spread_groups(b, (params.elems + each - 1) / each, d->groups);
+  om_gpu_spread_groups(b, om_gpu_pieces(params.elems, each), d->groups);
   return d;
 }
 
@@ -104,6 +104,6 @@ const char *om_gpu_bind_integer_clip(om_gpu_binder *b) {
   d->constants[2] = is_there[2];
   d->constant_count = 3;
   d->flops = params.elems;
-  om_gpu_spread_groups(b, (params.elems + GROUP_THREADS - 1) / GROUP_THREADS, d->groups);
+  om_gpu_spread_groups(b, om_gpu_pieces(params.elems, GROUP_THREADS), d->groups);
   return NULL;
 }

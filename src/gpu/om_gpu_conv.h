@@ -2,6 +2,7 @@
 #ifndef OM_GPU_CONV_H
 #define OM_GPU_CONV_H
 
+#include "abi/conv_matrix_params.h"
 #include "gpu/om_gpu_op.h"
 #include "ops/op_conv.h"
 
@@ -80,8 +81,16 @@ float om_gpu_conv_weight_scale(const om_gpu_conv *c,
                                size_t channel,
                                float *out_factor);
 
-/* Whether it runs on Hopper's matrix hardware, in fast mode: the device has it, the weights are
- * constant and of one group, there are at most two axes, and the estimate is the least. */
+/* Convolutions that matrix hardware can make: constant weights of one group, at most two axes, and
+ * results whose bytes count in 32 bits. */
+bool om_gpu_conv_has_matrix_form(const om_gpu_binder *b, const om_gpu_conv *c);
+
+/* The block of such a kernel, but for what follows from the tile: group_count, tile_count,
+ * channel_tiles, columns, and all from tap_pieces on. */
+om_conv_matrix_params om_gpu_conv_matrix_params(const om_gpu_conv *c);
+
+/* Whether it runs on Hopper's matrix hardware, in fast mode: the device has it, it can be made so,
+ * and the estimate is the least. */
 bool om_gpu_takes_conv_sm90(const om_gpu_binder *b, const om_gpu_conv *c);
 
 /* Binds such a convolution; a reason or NULL. */
@@ -90,8 +99,8 @@ const char *om_gpu_bind_conv_sm90(om_gpu_binder *b, const om_gpu_conv *c);
 /* Nanoseconds that it is estimated to take without those kernels. */
 uint64_t om_gpu_conv_cost_elsewhere(const om_gpu_binder *b, const om_gpu_conv *c);
 
-/* Whether it runs on cooperative matrices: fast mode, a device that has it, constant weights of one
- * group, at most two axes, and an estimate below the portable kernels'. */
+/* Whether it runs on cooperative matrices: fast mode, a device that has them, a convolution that
+ * can be made so, and an estimate below the portable kernels'. */
 bool om_gpu_takes_conv_matrix(const om_gpu_binder *b, const om_gpu_conv *c);
 
 /* Binds such a convolution; a reason or NULL. */

@@ -19,14 +19,10 @@ static const om_shader shaders[2][3][2] = {
 static const om_shader shuffle_shaders[2] = {OM_SHADER_CONV_ALONE_SHUFFLE,
                                              OM_SHADER_CONV_ALONE_SHUFFLE_HALF};
 
-static uint64_t pieces(uint64_t count, uint64_t size) {
-  return (count + size - 1) / size;
-}
-
 static om_conv_alone_params describe(const om_gpu_conv *c) {
   const om_window *w = c->w;
   return (om_conv_alone_params){
-      .row_quads = (uint32_t)pieces((uint64_t)w->out[2], PIXELS),
+      .row_quads = (uint32_t)om_gpu_pieces((uint64_t)w->out[2], PIXELS),
       .in_h = (uint32_t)w->in[1],
       .in_w = (uint32_t)w->in[2],
       .out_h = (uint32_t)w->out[1],
@@ -56,13 +52,13 @@ static const char *add(om_gpu_binder *b,
                        uint32_t quads,
                        uint64_t lines) {
   const om_gpu_operand operands[2] = {om_gpu_read(b, 0), weights};
-  params->column_tiles = (uint32_t)pieces(params->w_columns, quads);
+  params->column_tiles = (uint32_t)om_gpu_pieces(params->w_columns, quads);
   params->count = (uint32_t)(c->slices * params->column_tiles * lines * params->row_quads);
   om_gpu_dispatch *d = om_gpu_add_conv_result(b, shader, c, operands, 2);
   if (!d) return om_gpu_no_memory;
   memcpy(d->params, params, sizeof *params);
   d->params_bytes = sizeof *params;
-  om_gpu_spread_groups(b, pieces(params->count, GROUP), d->groups);
+  om_gpu_spread_groups(b, om_gpu_pieces(params->count, GROUP), d->groups);
   return NULL;
 }
 

@@ -8,15 +8,11 @@
 
 enum { CORES = 132, PERCENT = 100 };
 
-static uint64_t pieces_of(uint64_t count, uint64_t size) {
-  return (count + size - 1) / size;
-}
-
 uint64_t om_gpu_conv_cut_cost(const om_gpu_conv_costs *costs,
                               uint64_t group_count,
                               uint64_t round_count) {
   const uint64_t at_once = (uint64_t)CORES * costs->resident;
-  const uint64_t of_core = pieces_of(group_count, CORES);
+  const uint64_t of_core = om_gpu_pieces(group_count, CORES);
   const uint64_t alone = costs->once_ns + round_count * costs->round_ns;
   const uint64_t waiting = group_count > at_once ? alone * group_count / at_once : alone;
   const uint64_t busy = of_core * (costs->busy_once_ns + round_count * costs->busy_round_ns);
@@ -53,7 +49,8 @@ static const tile_cost all_tiles[2][OM_CONV_TILE_COUNT] = {
 };
 
 static uint64_t group_count(const om_gpu_conv *c, const tile_cost *t) {
-  return pieces_of(c->pixels, t->pixels) * pieces_of(c->out_channels, t->channels) * c->slices;
+  return om_gpu_pieces(c->pixels, t->pixels) * om_gpu_pieces(c->out_channels, t->channels) *
+         c->slices;
 }
 
 static uint64_t tile_ns(const om_gpu_conv *c, const tile_cost *t, uint64_t groups, uint64_t terms) {
@@ -68,7 +65,7 @@ static uint64_t tile_ns(const om_gpu_conv *c, const tile_cost *t, uint64_t group
 om_gpu_conv_plain om_gpu_choose_conv_plain(const om_gpu_conv *c) {
   const tile_cost *tiles = all_tiles[c->dtype == OM_DTYPE_F16];
   const tile_cost *smallest = &tiles[OM_CONV_TILE_32X32];
-  const uint64_t splits = pieces_of(c->terms, OM_CONV_GROUP_TERMS);
+  const uint64_t splits = om_gpu_pieces(c->terms, OM_CONV_GROUP_TERMS);
   om_gpu_conv_plain best = {.cost_ns = UINT64_MAX};
   for (uint32_t i = 0; i < OM_CONV_TILE_COUNT; ++i) {
     const uint64_t ns = tile_ns(c, &tiles[i], group_count(c, &tiles[i]), c->terms);

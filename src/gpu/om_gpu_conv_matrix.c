@@ -5,7 +5,6 @@
  * among workgroups, is estimated from the number of workgroups and their rounds; the portable
  * kernels keep what is estimated to be no faster here.
  */
-#include "abi/conv_matrix_params.h"
 #include "base/om_thread.h"
 #include "gpu/om_gpu_conv.h"
 
@@ -93,10 +92,6 @@ static const om_shader shaders[2][2][TILE_COUNT] = {
     },
 };
 
-static uint64_t pieces_of(uint64_t count, uint64_t size) {
-  return (count + size - 1) / size;
-}
-
 /* ---- The tile ---- */
 
 static bool is_mixed(const om_gpu_conv *c) {
@@ -104,11 +99,11 @@ static bool is_mixed(const om_gpu_conv *c) {
 }
 
 static uint64_t tap_pieces(const om_gpu_conv *c) {
-  return pieces_of(c->in_channels, PIECE);
+  return om_gpu_pieces(c->in_channels, PIECE);
 }
 
 static uint64_t piece_count(const om_gpu_conv *c) {
-  return is_mixed(c) ? pieces_of(c->terms, PIECE) : tap_pieces(c) * c->taps;
+  return is_mixed(c) ? om_gpu_pieces(c->terms, PIECE) : tap_pieces(c) * c->taps;
 }
 
 static uint64_t column_count(const om_gpu_conv *c) {
@@ -126,13 +121,13 @@ typedef struct conv_cut {
 
 static void try_tile(const om_gpu_conv *c, const conv_tile *tile, conv_cut *best) {
   enum { MOST_SPLITS = 16 };
-  const uint64_t all_rounds = pieces_of(piece_count(c), tile->pieces);
-  conv_cut cut = {.tile = tile, .channel_tiles = pieces_of(c->out_channels, tile->channels)};
-  cut.tile_count = cut.channel_tiles * pieces_of(column_count(c), tile->columns);
+  const uint64_t all_rounds = om_gpu_pieces(piece_count(c), tile->pieces);
+  conv_cut cut = {.tile = tile, .channel_tiles = om_gpu_pieces(c->out_channels, tile->channels)};
+  cut.tile_count = cut.channel_tiles * om_gpu_pieces(column_count(c), tile->columns);
   for (uint64_t splits = 1; splits <= (is_mixed(c) ? 1 : MOST_SPLITS); ++splits) {
-    cut.round_count = pieces_of(all_rounds, splits);
+    cut.round_count = om_gpu_pieces(all_rounds, splits);
     cut.split_count = splits;
-    if (pieces_of(all_rounds, cut.round_count) != splits) continue;
+    if (om_gpu_pieces(all_rounds, cut.round_count) != splits) continue;
     cut.cost_ns = om_gpu_conv_cut_cost(&tile->costs, cut.tile_count * splits, cut.round_count);
     cut.cost_ns += om_gpu_conv_split_cost(c, splits);
     if (cut.cost_ns < best->cost_ns) *best = cut;
@@ -263,15 +258,17 @@ static void fill_weights(om_ctx *ctx, const void *arg, const void *source, void 
 
 /* ---- The dispatches ---- */
 
+bool om_gpu_conv_has_matrix_form(const om_gpu_binder *b, const om_gpu_conv *c) {
+  return !c->is_volume && !c->shape.is_transposed && c->shape.group == 1 &&
+         c->out_elems <= INT32_MAX / 16 && om_gpu_input(b, 1)->data;
+}
+
 static bool can_take(const om_gpu_binder *b, const om_gpu_conv *c) {
-  if (om_gpu_binder_mode(b) == OM_MODE_EXACT || c->is_volume || c->shape.is_transposed ||
-      c->shape.group != 1 || !om_gpu_input(b, 1)->data) {
-    return false;
-  }
+  if (om_gpu_binder_mode(b) == OM_MODE_EXACT || !om_gpu_conv_has_matrix_form(b, c)) return false;
   /* What one of the shader's divisions by multiplication takes. */
   const uint64_t most = (uint64_t)1 << INVERSE_BITS;
   if (piece_count(c) * tap_pieces(c) >= most || c->taps > 1024) return false;
-  return has_matrix_hardware(b, c->dtype == OM_DTYPE_F16) && c->out_elems <= INT32_MAX / 16 &&
+  return has_matrix_hardware(b, c->dtype == OM_DTYPE_F16) &&
          weight_bytes(c) <= om_gpu_binder_limits(b)->max_binding_bytes;
 }
 
@@ -285,13 +282,9 @@ bool om_gpu_takes_conv_matrix(const om_gpu_binder *b, const om_gpu_conv *c) {
   return can_take(b, c) && choose_cut(c).cost_ns < om_gpu_choose_conv_plain(c).cost_ns;
 }
 
-static om_conv_matrix_params make_params(const om_gpu_conv *c, const conv_cut *cut) {
+om_conv_matrix_params om_gpu_conv_matrix_params(const om_gpu_conv *c) {
   const om_window *w = c->w;
   return (om_conv_matrix_params){
-      .group_count = (uint32_t)(cut->tile_count * cut->split_count),
-      .tile_count = (uint32_t)cut->tile_count,
-      .channel_tiles = (uint32_t)cut->channel_tiles,
-      .columns = (uint32_t)column_count(c),
       .pixels = c->pixels,
       .in_h = (uint32_t)w->in[1],
       .in_w = (uint32_t)w->in[2],
@@ -304,12 +297,21 @@ static om_conv_matrix_params make_params(const om_gpu_conv *c, const conv_cut *c
       .dilation_w = (uint32_t)w->dilation[2],
       .stride_h = (uint32_t)w->stride[1],
       .stride_w = (uint32_t)w->stride[2],
-      .tap_pieces = (uint32_t)tap_pieces(c),
-      .tap_inverse = (uint32_t)pieces_of(1 << INVERSE_BITS, tap_pieces(c)),
-      .weight_rows = (uint32_t)weight_rows(c),
-      .piece_count = (uint32_t)piece_count(c),
-      .round_count = (uint32_t)cut->round_count,
   };
+}
+
+static om_conv_matrix_params make_params(const om_gpu_conv *c, const conv_cut *cut) {
+  om_conv_matrix_params params = om_gpu_conv_matrix_params(c);
+  params.group_count = (uint32_t)(cut->tile_count * cut->split_count);
+  params.tile_count = (uint32_t)cut->tile_count;
+  params.channel_tiles = (uint32_t)cut->channel_tiles;
+  params.columns = (uint32_t)column_count(c);
+  params.tap_pieces = (uint32_t)tap_pieces(c);
+  params.tap_inverse = (uint32_t)om_gpu_pieces(1 << INVERSE_BITS, tap_pieces(c));
+  params.weight_rows = (uint32_t)weight_rows(c);
+  params.piece_count = (uint32_t)piece_count(c);
+  params.round_count = (uint32_t)cut->round_count;
+  return params;
 }
 
 const char *om_gpu_bind_conv_matrix(om_gpu_binder *b, const om_gpu_conv *c) {

@@ -4,7 +4,6 @@
  * number of slices are those with the least estimate; the other kernels keep what is estimated to
  * be no faster here.
  */
-#include "abi/conv_matrix_params.h"
 #include "base/om_thread.h"
 #include "gpu/om_gpu_conv.h"
 
@@ -57,10 +56,6 @@ static bool is_half(const om_gpu_conv *c) {
   return c->dtype == OM_DTYPE_F16;
 }
 
-static uint32_t pieces_of(uint64_t count, uint64_t size) {
-  return (uint32_t)((count + size - 1) / size);
-}
-
 /* ---- The kernel ---- */
 
 static bool has_rows(const om_gpu_conv *c) {
@@ -86,8 +81,10 @@ static bool can_window(const om_gpu_conv *c) {
 }
 
 static uint32_t step_count(const om_gpu_conv *c) {
-  if (has_rows(c)) return pieces_of(c->in_channels * (uint64_t)c->w->kernel[1], STEP_OCTETS);
-  return pieces_of(c->in_channels, STEP) * c->taps;
+  if (has_rows(c)) {
+    return (uint32_t)om_gpu_pieces(c->in_channels * (uint64_t)c->w->kernel[1], STEP_OCTETS);
+  }
+  return (uint32_t)om_gpu_pieces(c->in_channels, STEP) * c->taps;
 }
 
 static bool can_take(const om_gpu_conv *c, const conv_kernel *k) {
@@ -113,17 +110,17 @@ static uint64_t column_count(const om_gpu_conv *c, const conv_kernel *k) {
 
 typedef struct conv_choice {
   const conv_kernel *kernel;
-  uint32_t channel_tiles, tile_count;
-  uint32_t slice_steps;
+  uint64_t channel_tiles, tile_count;
+  uint64_t slice_steps;
   uint64_t cost_ns;
 } conv_choice;
 
 static void try_kernel(const om_gpu_conv *c, const conv_kernel *k, conv_choice *best) {
   const uint32_t unit = k->mode == WINDOW ? WINDOW_TAPS : 1;
   conv_choice own = {.kernel = k,
-                     .channel_tiles = pieces_of(c->out_channels, (uint64_t)TILE * k->groups),
-                     .slice_steps = pieces_of(step_count(c) / unit, k->slices) * unit};
-  own.tile_count = own.channel_tiles * pieces_of(column_count(c, k), TILE);
+                     .channel_tiles = om_gpu_pieces(c->out_channels, (uint64_t)TILE * k->groups),
+                     .slice_steps = om_gpu_pieces(step_count(c) / unit, k->slices) * unit};
+  own.tile_count = own.channel_tiles * om_gpu_pieces(column_count(c, k), TILE);
   own.cost_ns = om_gpu_conv_cut_cost(&k->costs, own.tile_count, own.slice_steps);
   if (can_take(c, k) && own.cost_ns < best->cost_ns) *best = own;
 }
@@ -140,7 +137,7 @@ static conv_choice choose(const om_gpu_conv *c) {
 
 /* As many as the widest tile reads. */
 static uint32_t weight_rows(const om_gpu_conv *c) {
-  const uint32_t tiles = pieces_of(c->out_channels, TILE);
+  const uint32_t tiles = (uint32_t)om_gpu_pieces(c->out_channels, TILE);
   return TILE * (tiles > 2 ? (uint32_t)om_size_align(tiles, 4) : tiles);
 }
 
@@ -218,39 +215,22 @@ static void fill_weights(om_ctx *ctx, const void *arg, const void *source, void 
 /* ---- The dispatch ---- */
 
 bool om_gpu_takes_conv_sm90(const om_gpu_binder *b, const om_gpu_conv *c) {
-  if (!om_gpu_binder_features(b)->sm90 || om_gpu_binder_mode(b) == OM_MODE_EXACT || c->is_volume ||
-      c->shape.is_transposed || c->shape.group != 1 || !om_gpu_input(b, 1)->data) {
-    return false;
-  }
+  if (!om_gpu_takes_sm90(b, OM_MODE_FAST) || !om_gpu_conv_has_matrix_form(b, c)) return false;
   if (has_rows(c) ? !can_pair(c->w) : c->in_channels % OCTET != 0) return false;
-  return c->out_elems <= INT32_MAX / 16 &&
-         weight_bytes(c) <= om_gpu_binder_limits(b)->max_binding_bytes &&
+  return weight_bytes(c) <= om_gpu_binder_limits(b)->max_binding_bytes &&
          choose(c).cost_ns < om_gpu_conv_cost_elsewhere(b, c);
 }
 
 static om_conv_matrix_params make_params(const om_gpu_conv *c, const conv_choice *choice) {
-  const om_window *w = c->w;
-  return (om_conv_matrix_params){
-      .group_count = choice->tile_count,
-      .tile_count = choice->tile_count,
-      .channel_tiles = choice->channel_tiles,
-      .columns = (uint32_t)column_count(c, choice->kernel),
-      .pixels = c->pixels,
-      .in_h = (uint32_t)w->in[1],
-      .in_w = (uint32_t)w->in[2],
-      .out_w = (uint32_t)w->out[2],
-      .in_channels = c->in_channels,
-      .out_channels = c->out_channels,
-      .pad_h = (uint32_t)w->pad_begin[1],
-      .pad_w = (uint32_t)w->pad_begin[2],
-      .dilation_h = (uint32_t)w->dilation[1],
-      .dilation_w = (uint32_t)w->dilation[2],
-      .stride_h = (uint32_t)w->stride[1],
-      .stride_w = (uint32_t)w->stride[2],
-      .weight_rows = weight_rows(c),
-      .piece_count = step_count(c),
-      .round_count = choice->slice_steps,
-  };
+  om_conv_matrix_params params = om_gpu_conv_matrix_params(c);
+  params.group_count = (uint32_t)choice->tile_count;
+  params.tile_count = (uint32_t)choice->tile_count;
+  params.channel_tiles = (uint32_t)choice->channel_tiles;
+  params.columns = (uint32_t)column_count(c, choice->kernel);
+  params.weight_rows = weight_rows(c);
+  params.piece_count = step_count(c);
+  params.round_count = (uint32_t)choice->slice_steps;
+  return params;
 }
 
 const char *om_gpu_bind_conv_sm90(om_gpu_binder *b, const om_gpu_conv *c) {

@@ -148,10 +148,6 @@ static const char *prepare_bytes(om_strided *copy, bool *out_is_bytes) {
   return sort_axes(copy) ? NULL : "its elements do not fill whole words";
 }
 
-static uint64_t pieces(int64_t count, int64_t size) {
-  return (uint64_t)((count + size - 1) / size);
-}
-
 const char *om_gpu_bind_copy(om_gpu_binder *b,
                              const om_strided *copy,
                              om_dtype dtype,
@@ -174,7 +170,7 @@ const char *om_gpu_bind_copy(om_gpu_binder *b,
   uint64_t groups = 0;
   if (is_bytes) {
     shader = OM_SHADER_COPY_BYTES;
-    groups = pieces((int64_t)om_strided_elems(&words), 4 * OM_COPY_THREADS);
+    groups = om_gpu_pieces(om_strided_elems(&words), 4 * OM_COPY_THREADS);
   } else if (takes_quads(&words)) {
     shader = OM_SHADER_COPY_VEC4;
     make_quads(&words);
@@ -182,10 +178,10 @@ const char *om_gpu_bind_copy(om_gpu_binder *b,
     const uint32_t last = words.rank - 1;
     shader = OM_SHADER_TRANSPOSE;
     groups = om_strided_elems(&words) / (uint64_t)(words.extents[last] * words.extents[last - 1]) *
-             pieces(words.extents[last], OM_TRANSPOSE_TILE) *
-             pieces(words.extents[last - 1], OM_TRANSPOSE_TILE);
+             om_gpu_pieces((uint64_t)words.extents[last], OM_TRANSPOSE_TILE) *
+             om_gpu_pieces((uint64_t)words.extents[last - 1], OM_TRANSPOSE_TILE);
   }
-  if (groups == 0) groups = pieces((int64_t)om_strided_elems(&words), OM_COPY_THREADS);
+  if (groups == 0) groups = om_gpu_pieces(om_strided_elems(&words), OM_COPY_THREADS);
 
   om_gpu_dispatch *d = om_gpu_add_dispatch(b, shader);
   if (!d) return om_gpu_no_memory;

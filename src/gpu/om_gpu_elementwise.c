@@ -62,8 +62,7 @@ void om_gpu_finish_elementwise(const om_provider_session *session, om_gpu_dispat
   bool is_vec4 = dispatch->constants[0] == 0 && params.elems % 4 == 0;
   uint64_t threads = is_vec4 ? params.elems / 4 : params.elems;
   dispatch->shader = (is_vec4 ? &vec4_form : &one_form)->by_half_and_exact[is_half][is_exact];
-  om_gpu_split_groups(
-      &session->limits, (threads + GROUP_THREADS - 1) / GROUP_THREADS, dispatch->groups);
+  om_gpu_split_groups(&session->limits, om_gpu_pieces(threads, GROUP_THREADS), dispatch->groups);
 }
 
 static bool is_same_operand(const om_gpu_operand *a, const om_gpu_operand *b) {

@@ -144,8 +144,8 @@ static void make_gate(const gating *g,
   d->constant_count = 2;
   d->operand_count = 7;
   d->params_bytes = sizeof params;
-  d->groups[0] = (params.channels + GATE_CHANNELS - 1) / GATE_CHANNELS;
-  d->groups[1] = (params.pixels + GATE_PIXELS - 1) / GATE_PIXELS;
+  d->groups[0] = (uint32_t)om_gpu_pieces(params.channels, GATE_CHANNELS);
+  d->groups[1] = (uint32_t)om_gpu_pieces(params.pixels, GATE_PIXELS);
   d->groups[2] = images;
   d->flops = (uint64_t)images * params.channels * (params.pixels + 2 * params.squeezed);
   memcpy(d->operands, operands, sizeof operands);

@@ -89,8 +89,7 @@ static void fuse_pool(const om_provider_plan *plan, om_gpu_region *region, size_
   d->operands[d->operand_count++] = own->dispatch->operands[1];
   d->flops += own->dispatch->flops;
   const uint64_t group_planes = GROUP / planes.lanes;
-  om_gpu_split_groups(
-      &plan->session->limits, (pool.planes + group_planes - 1) / group_planes, d->groups);
+  om_gpu_split_groups(&plan->session->limits, om_gpu_pieces(pool.planes, group_planes), d->groups);
   own->is_absorbed = true;
 }
 

@@ -2,6 +2,7 @@
 #ifndef OM_GPU_MATMUL_H
 #define OM_GPU_MATMUL_H
 
+#include "abi/matmul_matrix_params.h"
 #include "abi/matmul_params.h"
 #include "gpu/om_gpu_op.h"
 #include "ops/op_matmul.h"
@@ -14,6 +15,20 @@ bool om_gpu_has_matrix_form(const om_gpu_binder *b, const om_matmul *m);
  * instructions; UINT64_MAX where it has another form or the device lacks them. */
 uint64_t om_gpu_matrix_cost(const om_gpu_binder *b, const om_matmul *m);
 uint64_t om_gpu_sm90_cost(const om_gpu_binder *b, const om_matmul *m);
+
+/* Such a product, as its kernel takes it. */
+typedef struct om_matrix_product {
+  om_shader shader;
+  om_matmul_matrix_params params;
+  uint32_t constants[2]; /* the kernel's own; constant_count of them */
+  uint32_t constant_count;
+  om_gpu_operand b;     /* made ready for it */
+  uint64_t chunk_count; /* above 1: of the depth; a second pass adds their results */
+} om_matrix_product;
+
+/* Appends its dispatch and, behind chunks, the pass that adds them. The one that makes the result,
+ * with an empty chain; NULL on no memory. */
+om_gpu_dispatch *om_gpu_add_matrix_product(om_gpu_binder *b, const om_matrix_product *product);
 
 /* Binds it so; om_gpu_no_memory or NULL. is_turned: b is [cols, depth].
  * *out_dispatch is the one that makes the result, with an empty chain. */
@@ -29,13 +44,12 @@ const char *om_gpu_bind_sm90(om_gpu_binder *b,
 /* Exact products on Hopper, whose operands lie in quads. */
 enum { OM_SM90_CORES = 132 }; /* of an H200: a workgroup each, which takes tiles in turn */
 
-/* True if the device has a kernel for it that is estimated to take less than other_ns; then
- * *out_shader is it, and the block's tiles and chunks are set. */
-bool om_gpu_takes_exact_sm90(const om_gpu_binder *b,
-                             uint64_t batch,
-                             uint64_t other_ns,
-                             om_matmul_params *params,
-                             om_shader *out_shader);
+/* True if one of their kernels is estimated to take less than other_ns; then *out_shader is it, and
+ * the block's tiles and chunks are set. */
+bool om_gpu_choose_exact_sm90(uint64_t batch,
+                              uint64_t other_ns,
+                              om_matmul_params *params,
+                              om_shader *out_shader);
 
 /* A product of few rows: input 0 [rows, depth], whose rows are dense, by b [depth, cols]. */
 typedef struct om_few {

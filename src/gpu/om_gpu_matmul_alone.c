@@ -3,10 +3,6 @@
 
 enum { GROUP = 32, COLS = 4 /* of one invocation; as matmul_alone.comp has it */ };
 
-static uint64_t pieces(uint64_t count, uint64_t size) {
-  return (count + size - 1) / size;
-}
-
 om_gpu_dispatch *om_gpu_add_matmul_alone(om_gpu_binder *b,
                                          om_matmul_params *params,
                                          uint64_t batch,
@@ -30,8 +26,8 @@ om_gpu_dispatch *om_gpu_add_matmul_alone(om_gpu_binder *b,
   const size_t size = params->rows == 1 ? 0 : params->rows <= 4 ? 1 : 2;
   params->chunk_count = 1;
   params->chunk_depth = params->depth;
-  params->row_tiles = (uint32_t)pieces(params->rows, rows[size]);
-  params->col_tiles = (uint32_t)pieces(params->cols, COLS);
+  params->row_tiles = (uint32_t)om_gpu_pieces(params->rows, rows[size]);
+  params->col_tiles = (uint32_t)om_gpu_pieces(params->cols, COLS);
   params->group_count = (uint32_t)batch * params->row_tiles * params->col_tiles;
   om_gpu_dispatch *d = om_gpu_add_dispatch(b, shaders[takes_quads][is_half][size]);
   if (!d) return NULL;
@@ -39,7 +35,7 @@ om_gpu_dispatch *om_gpu_add_matmul_alone(om_gpu_binder *b,
   d->params_bytes = sizeof *params;
   memcpy(d->operands, operands, 3 * sizeof *operands);
   d->operand_count = 3;
-  om_gpu_spread_groups(b, pieces(params->group_count, GROUP), d->groups);
+  om_gpu_spread_groups(b, om_gpu_pieces(params->group_count, GROUP), d->groups);
   d->has_chain = true;
   d->chain_value = om_gpu_write(b, 0).index;
   d->chain.inner = d->chain.channels = 1;

@@ -22,31 +22,25 @@ static const om_exact_tile tiles[] = {
 
 enum { BLOCK_TERMS = 32, START_NS = 2500, SECOND_PASS_NS = 3000, MOST_SCRATCH_BYTES = 64 << 20 };
 
-static uint64_t pieces(uint64_t count, uint64_t size) {
-  return (count + size - 1) / size;
-}
-
 static uint64_t cost_of(const om_exact_tile *tile, uint64_t tile_count, uint64_t depth) {
-  const uint64_t most = pieces(tile_count, OM_SM90_CORES);
-  const uint64_t blocks = pieces(depth, BLOCK_TERMS);
+  const uint64_t most = om_gpu_pieces(tile_count, OM_SM90_CORES);
+  const uint64_t blocks = om_gpu_pieces(depth, BLOCK_TERMS);
   const uint64_t turn = (uint64_t)tile->teams * tile->run; /* blocks */
   const uint64_t rest = blocks % turn;
   const uint64_t steps = blocks / turn * tile->run + (rest < tile->run ? rest : tile->run);
   return most * (steps * tile->step_ns + tile->tile_ns) + START_NS;
 }
 
-bool om_gpu_takes_exact_sm90(const om_gpu_binder *b,
-                             uint64_t batch,
-                             uint64_t other_ns,
-                             om_matmul_params *params,
-                             om_shader *out_shader) {
+bool om_gpu_choose_exact_sm90(uint64_t batch,
+                              uint64_t other_ns,
+                              om_matmul_params *params,
+                              om_shader *out_shader) {
   const uint64_t result_bytes = batch * params->rows * params->cols * sizeof(float);
-  const uint64_t groups = pieces(params->depth, OM_PRODUCT_GROUP);
+  const uint64_t groups = om_gpu_pieces(params->depth, OM_PRODUCT_GROUP);
   uint64_t best_ns = other_ns;
-  if (!om_gpu_binder_features(b)->sm90) return false;
   for (size_t i = 0; i < OM_COUNT_OF(tiles); ++i) {
-    const uint64_t row_tiles = pieces(params->rows, tiles[i].rows);
-    const uint64_t col_tiles = pieces(params->cols, tiles[i].cols);
+    const uint64_t row_tiles = om_gpu_pieces(params->rows, tiles[i].rows);
+    const uint64_t col_tiles = om_gpu_pieces(params->cols, tiles[i].cols);
     for (uint64_t chunks = 1; chunks <= groups; chunks += groups > 1 ? groups - 1 : 1) {
       const uint64_t depth = chunks == 1 ? params->depth : OM_PRODUCT_GROUP;
       const uint64_t tile_count = batch * row_tiles * col_tiles * chunks;

@@ -17,7 +17,7 @@ om_gpu_dispatch *om_gpu_add_few(om_gpu_binder *b, const om_few *f) {
   };
   const bool is_half = om_gpu_input(b, 0)->dtype == OM_DTYPE_F16;
   const om_matmul_few_params params = {
-      .group_count = (uint32_t)((f->cols + COLS - 1) / COLS),
+      .group_count = (uint32_t)(om_gpu_pieces(f->cols, COLS)),
       .rows = (uint32_t)f->rows,
       .cols = (uint32_t)f->cols,
       .depth = (uint32_t)f->depth,

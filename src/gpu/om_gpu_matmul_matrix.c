@@ -5,7 +5,6 @@
  * into chunks, is estimated from the number of workgroups and their steps; the portable kernels
  * keep what is estimated to be no faster here.
  */
-#include "abi/matmul_matrix_params.h"
 #include "gpu/om_gpu_matmul.h"
 #include "gpu/om_gpu_split.h"
 
@@ -70,10 +69,6 @@ static const struct {
     {half_tiles, half_shaders, OM_COUNT_OF(half_tiles)},
 };
 
-static uint64_t pieces(uint64_t count, uint64_t size) {
-  return (count + size - 1) / size;
-}
-
 /* How a product is cut. */
 typedef struct om_matrix_cut {
   const om_matrix_tile *tile;
@@ -88,8 +83,8 @@ typedef struct om_matrix_cut {
 static uint64_t cut_cost(const om_matrix_cut *cut) {
   enum { CORES = 132 };
   const om_matrix_tile *tile = cut->tile;
-  const uint64_t most = pieces(cut->tile_count * cut->chunk_count, CORES);
-  const uint64_t steps = pieces(cut->chunk_depth, tile->terms);
+  const uint64_t most = om_gpu_pieces(cut->tile_count * cut->chunk_count, CORES);
+  const uint64_t steps = om_gpu_pieces(cut->chunk_depth, tile->terms);
   return most / 2 * (steps * tile->pair_step_ns + tile->pair_once_ns) +
          most % 2 * (steps * tile->step_ns + tile->once_ns);
 }
@@ -106,12 +101,12 @@ static om_matrix_cut choose_cut(const om_matmul *m, bool is_half) {
                            .chunk_count = chunks,
                            .chunk_depth = m->depth};
       if (chunks > 1) {
-        cut.chunk_depth = om_size_align(pieces(m->depth, chunks), tile->terms);
+        cut.chunk_depth = om_size_align(om_gpu_pieces(m->depth, chunks), tile->terms);
         if (cut.chunk_depth < LEAST_DEPTH) break;
-        if (pieces(m->depth, cut.chunk_depth) != chunks) continue;
+        if (om_gpu_pieces(m->depth, cut.chunk_depth) != chunks) continue;
         cut.cost_ns = SECOND_PASS_NS + chunks * result_bytes / 1024; /* 1 TB/s */
       }
-      cut.tile_count = pieces(m->rows, tile->rows) * pieces(m->cols, tile->cols);
+      cut.tile_count = om_gpu_pieces(m->rows, tile->rows) * om_gpu_pieces(m->cols, tile->cols);
       cut.cost_ns += cut_cost(&cut);
       if (cut.cost_ns < best.cost_ns) best = cut;
     }
@@ -197,7 +192,7 @@ static om_matmul_matrix_params make_params(const om_matmul *m,
   return (om_matmul_matrix_params){
       .group_count = (uint32_t)(cut->tile_count * cut->chunk_count),
       .tile_count = (uint32_t)cut->tile_count,
-      .col_tiles = (uint32_t)pieces(m->cols, cut->tile->cols),
+      .col_tiles = (uint32_t)om_gpu_pieces(m->cols, cut->tile->cols),
       .rows = (uint32_t)m->rows,
       .cols = (uint32_t)m->cols,
       .depth = (uint32_t)m->depth,
@@ -208,6 +203,29 @@ static om_matmul_matrix_params make_params(const om_matmul *m,
   };
 }
 
+om_gpu_dispatch *om_gpu_add_matrix_product(om_gpu_binder *b, const om_matrix_product *product) {
+  const om_matmul_matrix_params *params = &product->params;
+  const uint64_t elems = (uint64_t)params->rows * params->cols;
+  const bool is_cut = product->chunk_count > 1;
+  om_gpu_dispatch *d = om_gpu_add_dispatch(b, product->shader);
+  if (!d) return NULL;
+  memcpy(d->params, params, sizeof *params);
+  d->params_bytes = sizeof *params;
+  memcpy(d->constants, product->constants, sizeof product->constants);
+  d->constant_count = product->constant_count;
+  d->operands[0] = om_gpu_read(b, 0);
+  d->operands[1] = product->b;
+  d->operands[2] =
+      is_cut ? om_gpu_scratch(b, product->chunk_count * elems * sizeof(float)) : om_gpu_write(b, 0);
+  d->operand_count = 3;
+  om_gpu_spread_groups(b, params->group_count, d->groups);
+  d->has_chain = om_shader_has_chain(d->shader);
+  d->chain_value = om_gpu_write(b, 0).index;
+  d->chain.inner = d->chain.channels = 1;
+  d->flops = 2 * elems * params->depth;
+  return is_cut ? om_gpu_add_chunk_sum(b, d->operands[2], product->chunk_count) : d;
+}
+
 const char *om_gpu_bind_matrix(om_gpu_binder *b,
                                const om_matmul *m,
                                bool is_turned,
@@ -215,28 +233,14 @@ const char *om_gpu_bind_matrix(om_gpu_binder *b,
   enum { QUAD = 4 };
   const bool is_half = om_gpu_input(b, 0)->dtype == OM_DTYPE_F16;
   const om_matrix_cut cut = choose_cut(m, is_half);
-  const om_matmul_matrix_params params = make_params(m, &cut, is_half);
-  const uint64_t result_bytes = (uint64_t)m->rows * m->cols * sizeof(float);
-  const om_gpu_operand packed = bind_b(b, m, is_turned, is_half);
-  const bool is_cut = cut.chunk_count > 1;
-  om_gpu_dispatch *d = om_gpu_add_dispatch(b, cut.shader);
-  if (!d) return om_gpu_no_memory;
-  memcpy(d->params, &params, sizeof params);
-  d->params_bytes = sizeof params;
-  d->constants[0] = m->depth % cut.tile->terms != 0;
-  d->constants[1] = m->cols % QUAD == 0;
-  d->constant_count = 2;
-  d->operands[0] = om_gpu_read(b, 0);
-  d->operands[1] = packed;
-  d->operands[2] = is_cut ? om_gpu_scratch(b, cut.chunk_count * result_bytes) : om_gpu_write(b, 0);
-  d->operand_count = 3;
-  om_gpu_spread_groups(b, params.group_count, d->groups);
-  d->has_chain = om_shader_has_chain(d->shader);
-  d->chain_value = om_gpu_write(b, 0).index;
-  d->chain.inner = d->chain.channels = 1;
-  d->flops = 2 * (uint64_t)m->rows * m->cols * m->depth;
-  if (is_cut) d = om_gpu_add_chunk_sum(b, d->operands[2], cut.chunk_count);
-  if (!d) return om_gpu_no_memory;
-  *out_dispatch = d;
-  return NULL;
+  const om_matrix_product product = {
+      .shader = cut.shader,
+      .params = make_params(m, &cut, is_half),
+      .constants = {m->depth % cut.tile->terms != 0, m->cols % QUAD == 0},
+      .constant_count = 2,
+      .b = bind_b(b, m, is_turned, is_half),
+      .chunk_count = cut.chunk_count,
+  };
+  *out_dispatch = om_gpu_add_matrix_product(b, &product);
+  return *out_dispatch ? NULL : om_gpu_no_memory;
 }

@@ -4,7 +4,6 @@
  * (om_gpu_split.h). Which tile, and whether the depth is cut into chunks that a second pass adds,
  * is estimated from what the workgroup with the most tiles has to do.
  */
-#include "abi/matmul_matrix_params.h"
 #include "gpu/om_gpu_matmul.h"
 #include "gpu/om_gpu_split.h"
 
@@ -66,10 +65,6 @@ static const struct {
     {half_tiles, half_shaders, OM_COUNT_OF(half_tiles)},
 };
 
-static uint64_t pieces(uint64_t count, uint64_t size) {
-  return (count + size - 1) / size;
-}
-
 /* How a product is cut. */
 typedef struct om_sm90_cut {
   const om_sm90_tile *tile;
@@ -90,11 +85,11 @@ static om_sm90_cut choose_cut(const om_matmul *m, bool is_half) {
       om_sm90_cut cut = {
           .tile = tile, .shader = all_tiles[is_half].shaders[i][chunks > 1], .chunk_count = chunks};
       if (chunks > 1 && !tile->has_chunks) break;
-      cut.chunk_depth = om_size_align(pieces(m->depth, chunks), OM_BLOCK_TERMS);
-      if (pieces(m->depth, cut.chunk_depth) != chunks) continue;
-      cut.tile_count = pieces(m->rows, tile->rows) * pieces(m->cols, tile->cols);
+      cut.chunk_depth = om_size_align(om_gpu_pieces(m->depth, chunks), OM_BLOCK_TERMS);
+      if (om_gpu_pieces(m->depth, cut.chunk_depth) != chunks) continue;
+      cut.tile_count = om_gpu_pieces(m->rows, tile->rows) * om_gpu_pieces(m->cols, tile->cols);
       const uint64_t steps = cut.chunk_depth / OM_BLOCK_TERMS;
-      const uint64_t most = pieces(cut.tile_count * chunks, OM_SM90_CORES);
+      const uint64_t most = om_gpu_pieces(cut.tile_count * chunks, OM_SM90_CORES);
       cut.cost_ns = most * (steps * tile->step_ns + tile->tile_ns) + tile->start_ns;
       if (chunks > 1) cut.cost_ns += SECOND_PASS_NS + chunks * result_bytes / 1024; /* 1 TB/s */
       if (cut.cost_ns < best.cost_ns) best = cut;
@@ -110,7 +105,7 @@ static bool is_half_product(const om_gpu_binder *b) {
 uint64_t om_gpu_sm90_cost(const om_gpu_binder *b, const om_matmul *m) {
   const bool is_half = is_half_product(b);
   const bool is_taken =
-      om_gpu_binder_features(b)->sm90 && om_gpu_has_matrix_form(b, m) &&
+      om_gpu_takes_sm90(b, OM_MODE_FAST) && om_gpu_has_matrix_form(b, m) &&
       om_blocks_bytes(m->depth, m->cols, is_half) <= om_gpu_binder_limits(b)->max_binding_bytes;
   return is_taken ? choose_cut(m, is_half).cost_ns : UINT64_MAX;
 }
@@ -133,12 +128,12 @@ static om_matmul_matrix_params make_params(const om_matmul *m,
   return (om_matmul_matrix_params){
       .group_count = (uint32_t)(tiles < OM_SM90_CORES ? tiles : OM_SM90_CORES),
       .tile_count = (uint32_t)cut->tile_count,
-      .col_tiles = (uint32_t)pieces(m->cols, cut->tile->cols),
+      .col_tiles = (uint32_t)om_gpu_pieces(m->cols, cut->tile->cols),
       .rows = (uint32_t)m->rows,
       .cols = (uint32_t)m->cols,
       .depth = (uint32_t)m->depth,
       .a_row_units = (uint32_t)(m->a_row_stride / unit),
-      .b_row_units = (uint32_t)pieces(m->cols, OM_SPLIT_COLS),
+      .b_row_units = (uint32_t)om_gpu_pieces(m->cols, OM_SPLIT_COLS),
       .chunk_depth = (uint32_t)cut->chunk_depth,
   };
 }
@@ -149,25 +144,12 @@ const char *om_gpu_bind_sm90(om_gpu_binder *b,
                              om_gpu_dispatch **out_dispatch) {
   const bool is_half = is_half_product(b);
   const om_sm90_cut cut = choose_cut(m, is_half);
-  const om_matmul_matrix_params params = make_params(m, &cut, is_half);
-  const bool is_cut = cut.chunk_count > 1;
-  const uint64_t result_bytes = (uint64_t)m->rows * m->cols * sizeof(float);
-  const om_gpu_operand packed = bind_b(b, m, is_turned, is_half);
-  om_gpu_dispatch *d = om_gpu_add_dispatch(b, cut.shader);
-  if (!d) return om_gpu_no_memory;
-  memcpy(d->params, &params, sizeof params);
-  d->params_bytes = sizeof params;
-  d->operands[0] = om_gpu_read(b, 0);
-  d->operands[1] = packed;
-  d->operands[2] = is_cut ? om_gpu_scratch(b, cut.chunk_count * result_bytes) : om_gpu_write(b, 0);
-  d->operand_count = 3;
-  om_gpu_spread_groups(b, params.group_count, d->groups);
-  d->has_chain = !is_cut;
-  d->chain_value = om_gpu_write(b, 0).index;
-  d->chain.inner = d->chain.channels = 1;
-  d->flops = 2 * (uint64_t)m->rows * m->cols * m->depth;
-  if (is_cut) d = om_gpu_add_chunk_sum(b, d->operands[2], cut.chunk_count);
-  if (!d) return om_gpu_no_memory;
-  *out_dispatch = d;
-  return NULL;
+  const om_matrix_product product = {
+      .shader = cut.shader,
+      .params = make_params(m, &cut, is_half),
+      .b = bind_b(b, m, is_turned, is_half),
+      .chunk_count = cut.chunk_count,
+  };
+  *out_dispatch = om_gpu_add_matrix_product(b, &product);
+  return *out_dispatch ? NULL : om_gpu_no_memory;
 }

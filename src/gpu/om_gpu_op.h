@@ -118,6 +118,8 @@ om_mode om_gpu_binder_mode(const om_gpu_binder *b);
 const om_hal_limits *om_gpu_binder_limits(const om_gpu_binder *b);
 const om_hal_features *om_gpu_binder_features(const om_gpu_binder *b);
 const om_node *om_gpu_binder_node(const om_gpu_binder *b);
+/* Whether kernels for NVIDIA Hopper serve this mode: the device has them, the session is in it. */
+bool om_gpu_takes_sm90(const om_gpu_binder *b, om_mode mode);
 /* Whether fast kernels whose invocations share nothing serve this device best (*_alone.comp). */
 bool om_gpu_works_alone(const om_gpu_binder *b);
 
@@ -262,6 +264,11 @@ bool om_gpu_chain_add(om_gpu_chain *chain,
 /* A reason with values in it; lives as long as the plan. */
 const char *om_gpu_reason(om_gpu_binder *b, const char *fmt, ...) OM_PRINTF(2, 3);
 extern const char om_gpu_no_memory[];
+
+/* Pieces of at most `size` that `count` make. */
+static inline uint64_t om_gpu_pieces(uint64_t count, uint64_t size) {
+  return (count + size - 1) / size;
+}
 
 /* Splits `count` workgroups over three dimensions within the limits: the kernel's index is
  * x + groups.x * (y + groups.y * z), guarded by its own count. */

@@ -51,7 +51,7 @@ om_shader om_gpu_rows_form(const om_gpu_binder *b,
 void om_gpu_rows_spread(const om_gpu_binder *b,
                         const om_gpu_rows *rows,
                         om_gpu_dispatch *dispatch) {
-  uint64_t groups = ((uint64_t)rows->row_count + rows->rows - 1) / rows->rows;
+  uint64_t groups = om_gpu_pieces(rows->row_count, rows->rows);
   om_gpu_spread_groups(b, groups, dispatch->groups);
   dispatch->flops = (uint64_t)rows->row_count * rows->row_elems;
 }
