@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Times models on the CPU, beside ONNX Runtime in the same run, and their memory and load time.
 
-    bench/cpu.py [--onemodel PATH] [--threads N...] [--rounds N] [--runs N] [--modes fast exact] MODEL:INPUT=SHAPE... ...
+    bench/cpu.py [--onemodel PATH] [--threads N...] [--rounds N] [--runs N] [--modes fast exact] [--processor-time]
+                 MODEL:INPUT=SHAPE... ...
 
 A MODEL is a path; behind it, separated by colons, the shapes of inputs that are not fixed, as
 x=1x3x48x320. Each round starts a process for either side in turn, which loads the model, warms up and
 runs it N times: other work on the machine meets both sides alike, and the least of all runs counts. The
 spread is that of the rounds' ratios. Peak memory is a process's most resident memory, less that of the
 same process with the smallest model. Load is from the file to a session whose first run is done, which is
-where either side packs its weights. Needs Debian's python3-onnxruntime. Prints a Markdown table for
+where either side packs its weights, less the time of a run. --processor-time takes the processor's time (user
+and system) in place of wall time, for machines where other work runs: ours of processes with one run and with
+N+1, less that of one with the smallest model. Needs Debian's python3-onnxruntime. Prints a Markdown table for
 bench/RESULTS.md.
 """
 import argparse
@@ -26,18 +29,20 @@ def shapes_of(texts):
     return {name: [int(n) for n in shape.split("x")] for name, shape in (text.rsplit("=", 1) for text in texts)}
 
 
-def worker(path, threads, runs, texts):
+def worker(path, threads, runs, is_processor_time, texts):
     """ONNX Runtime, in this process."""
+    clock = time.process_time if is_processor_time else time.perf_counter
     import numpy as np
     import onnxruntime as ort
 
     given = shapes_of(texts)
     random = np.random.default_rng(1)
-    start = time.perf_counter()
+    start = clock()
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
     session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    load = clock() - start
     feed = {}
     for x in session.get_inputs():
         shape = given.get(x.name, x.shape)
@@ -45,14 +50,14 @@ def worker(path, threads, runs, texts):
             feed[x.name] = random.uniform(-1, 1, shape).astype(np.float32)
         else:
             feed[x.name] = np.ones(shape, {"tensor(int64)": np.int64, "tensor(int32)": np.int32}[x.type])
-    session.run(None, feed)
-    load = (time.perf_counter() - start) * 1e3
     times = []
-    for _ in range(runs):
-        begin = time.perf_counter()
+    for _ in range(1 + runs):
+        begin = clock()
         session.run(None, feed)
-        times.append((time.perf_counter() - begin) * 1e3)
-    print(json.dumps({"run": min(times), "load": load, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+        times.append((clock() - begin) * 1e3)
+    run = min(times[1:])
+    print(json.dumps({"run": run, "load": load * 1e3 + times[0] - run,
+                      "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6}))
 
 
 def run_json(command):
@@ -62,17 +67,32 @@ def run_json(command):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def run_ours(options, path, mode, threads, texts):
+def bench(options, path, mode, threads, texts, runs):
+    """What the command prints, and the processor's time of its process in ms."""
     command = [options.onemodel, "bench", path, "--device", "cpu", "--mode", mode, "--threads", str(threads),
-               "--runs", str(options.runs), "--warmup", "1", "--json"]
+               "--runs", str(runs), "--warmup", "0", "--json"]
     for text in texts:
         command += ["--shape", text]
-    r = run_json(command)
-    return {"run": r["wall_ms"]["min"], "load": r["create_ms"] + r["first_run_ms"], "peak": r["peak_rss_mb"]}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    printed = run_json(command)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return printed, (after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime) * 1e3
+
+
+def run_ours(options, path, mode, threads, texts, idle=0):
+    """idle: the processor's time of a process with the smallest model."""
+    r, whole = bench(options, path, mode, threads, texts, 1 + options.runs)
+    if options.processor_time:
+        _, first = bench(options, path, mode, threads, texts, 1)
+        run = (whole - first) / options.runs
+        return {"run": run, "load": first - run - idle, "peak": r["peak_rss_mb"]}
+    run = r["wall_ms"]["min"]
+    return {"run": run, "load": r["create_ms"] + r["first_run_ms"] - run, "peak": r["peak_rss_mb"]}
 
 
 def run_theirs(options, path, threads, texts):
-    return run_json([sys.executable, __file__, "--worker", path, str(threads), str(options.runs), *texts])
+    return run_json([sys.executable, __file__, "--worker", path, str(threads), str(options.runs),
+                     str(int(options.processor_time)), *texts])
 
 
 def smallest_model(folder):
@@ -99,17 +119,20 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--modes", nargs="*", default=["fast", "exact"])
+    parser.add_argument("--processor-time", action="store_true")
     parser.add_argument("--worker", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        path, threads, runs, *texts = options.worker
-        worker(path, int(threads), int(runs), texts)
+        path, threads, runs, is_processor_time, *texts = options.worker
+        worker(path, int(threads), int(runs), is_processor_time == "1", texts)
         return
-    print("| model | threads | mode | ms | ONNX Runtime ms | ratio | spread | load ms | theirs | peak MB | theirs |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("| model | threads | mode | ms | ONNX Runtime ms | ratio | spread | load ms | theirs | ratio | peak MB | theirs | "
+          "ratio |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
         smallest = smallest_model(folder)
         base = run_ours(options, smallest, "fast", 1, [])["peak"], run_theirs(options, smallest, 1, [])["peak"]
+        idle = min(bench(options, smallest, "fast", 1, [], 1)[1] for _ in range(3))
     for model in options.models:
         path, *texts = re.split(r":(?=[^/]*=)", model)
         for threads in options.threads:
@@ -117,14 +140,16 @@ def main():
             for _ in range(options.rounds):
                 theirs.append(run_theirs(options, path, threads, texts))
                 for mode in options.modes:
-                    ours[mode].append(run_ours(options, path, mode, threads, texts))
+                    ours[mode].append(run_ours(options, path, mode, threads, texts, idle))
             for mode in options.modes:
                 a = {key: min(r[key] for r in ours[mode]) for key in ("run", "load", "peak")}
                 b = {key: min(r[key] for r in theirs) for key in ("run", "load", "peak")}
                 ratios = [x["run"] / y["run"] for x, y in zip(ours[mode], theirs)]
+                peaks = a["peak"] - base[0], b["peak"] - base[1]
                 print(f"| {os.path.basename(path)} | {threads} | {mode} | {a['run']:.2f} | {b['run']:.2f} | "
-                      f"{a['run'] / b['run']:.2f} | {min(ratios):.2f}..{max(ratios):.2f} | {a['load']:.0f} | {b['load']:.0f} | "
-                      f"{a['peak'] - base[0]:.0f} | {b['peak'] - base[1]:.0f} |", flush=True)
+                      f"{a['run'] / b['run']:.2f} | {min(ratios):.2f}..{max(ratios):.2f} | "
+                      f"{a['load']:.1f} | {b['load']:.1f} | {a['load'] / b['load']:.2f} | "
+                      f"{peaks[0]:.1f} | {peaks[1]:.1f} | {peaks[0] / peaks[1]:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ typedef struct om_op_call {
   om_tensor *const *outputs; /* NULL where nothing reads it; infer fills dtype, rank, dims;
                                 run finds data set and fills it */
   uint32_t output_count;
-  void *scratch;        /* scratch_bytes() bytes, aligned to 64; run only */
+  void *scratch;        /* scratch_bytes() bytes, aligned to 64, a place where it is 0; run only */
   om_mode mode;         /* run only */
   om_op_bodies *bodies; /* run of operators with bodies only */
 } om_op_call;

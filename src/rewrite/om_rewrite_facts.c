@@ -176,6 +176,7 @@ static om_value_fact result_fact(const om_rewriter *rw,
     return (om_value_fact){input_fact(facts, node, 0).dtype, OM_RANK_UNKNOWN};
   }
   if (quantized(facts, node, &fact)) return fact;
+  if (node->domain[0] != '\0') return unknown; /* other operators of the same names */
   if (is_one_of(node, alike, OM_COUNT_OF(alike))) {
     return node->opset >= 7 ? broadcast(facts, node) : unknown;
   }
@@ -256,7 +257,7 @@ om_status om_value_facts_create(om_ctx *ctx, const om_rewriter *rw, om_value_fac
   }
   for (size_t i = 0; i < graph->node_count; ++i) {
     const om_node *node = &graph->nodes[i];
-    if (!node->type || (node->domain[0] != '\0' && strcmp(node->domain, "onemodel") != 0)) continue;
+    if (!node->type) continue;
     if (node->output_count == 0 || node->outputs[0] == OM_NO_VALUE) continue;
     const om_value_fact fact = result_fact(rw, facts, node);
     om_value_fact *known = &facts[node->outputs[0]];

@@ -146,10 +146,9 @@ om_status om_call_fold(
   *out_is_done = false;
   if (!charge(call, scratch_bytes, budget)) return OM_OK;
 
-  if (scratch_bytes > 0) {
-    scratch = om_new_bytes(ctx, scratch_bytes, 1);
-    if (!scratch) return OM_E_OUT_OF_MEMORY;
-  }
+  /* A place, too, where no bytes are asked for: operators reckon with pointers into it. */
+  scratch = om_new_bytes(ctx, scratch_bytes > 0 ? scratch_bytes : 1, 1);
+  if (!scratch) return OM_E_OUT_OF_MEMORY;
   for (uint32_t i = 0; i < call->output_count; ++i) {
     om_tensor *out = call->outputs[i];
     if (!out) continue;

@@ -128,22 +128,24 @@ class Graph:
         graph = helper.make_graph(self.nodes, self.name, self.inputs, results, self.weights)
         opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid("com.microsoft", 1)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=8 if self.opset < 21 else 10)
-        target = folder / self.name
-        target.mkdir(parents=True, exist_ok=True)
-        save(model, str(target / "model.onnx"))
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 3
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        session = onnxruntime.InferenceSession(str(target / "model.onnx"), options,
-                                               providers=["CPUExecutionProvider"])
-        for i, arrays in enumerate(sets):
-            data = target / f"test_data_set_{i}"
-            data.mkdir(exist_ok=True)
-            feed = {value.name: array for value, array in zip(self.inputs, arrays)}
-            for kind, all_arrays in (("input", arrays), ("output", session.run(list(outputs), feed))):
-                for k, array in enumerate(all_arrays):
-                    save_tensor(numpy_helper.from_array(np.asarray(array, order="C")),
-                                str(data / f"{kind}_{k}.pb"))
+        write_folder(folder / self.name, model, sets)
+
+
+def write_folder(target, model, sets):
+    """A folder of the suite's layout: the model, and ONNX Runtime's results for each set of inputs."""
+    target.mkdir(parents=True, exist_ok=True)
+    save(model, str(target / "model.onnx"))
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(str(target / "model.onnx"), options, providers=["CPUExecutionProvider"])
+    for i, arrays in enumerate(sets):
+        data = target / f"test_data_set_{i}"
+        data.mkdir(exist_ok=True)
+        feed = {value.name: array for value, array in zip(model.graph.input, arrays)}
+        for kind, all_arrays in (("input", arrays), ("output", session.run(None, feed))):
+            for k, array in enumerate(all_arrays):
+                save_tensor(numpy_helper.from_array(np.asarray(array, order="C")), str(data / f"{kind}_{k}.pb"))
 
 
 def normal(g, *shape):
