@@ -1,5 +1,5 @@
 /* Tiles of every width of vectors that this processor has, against double precision: all heights,
- * full and partial panels, taps inside and outside, sums added to others. */
+ * full and partial panels, taps inside and outside, sums added to others; Winograd's sums. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -198,10 +198,69 @@ static void each_epilogue_finishes(void **state) {
   }
 }
 
+/* What each weight of a window of three adds to the four weights of Winograd's form. */
+static const double spread_of[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+
+static double spread_weight(const double *window, size_t sum) {
+  double result = 0.0;
+  for (size_t i = 0; i < 9; ++i) {
+    result += spread_of[sum / 4][i / 3] * spread_of[sum % 4][i % 3] * window[i];
+  }
+  return result;
+}
+
+/* A window of its own for each channel, over 4x4 places; the result at (1, 0) is not wanted. */
+static void check_block(const om_tile_set *set, size_t channels) {
+  static float sums[OM_TILE_SUMS * CHANNELS];
+  const float *places[OM_TILE_SUMS];
+  float *results[4] = {y[0], y[1], NULL, y[3]};
+  const om_tile t = {
+      .bias = bias, .cols = channels, .is_clamped = true, .low = -1.0f, .high = 2.0f};
+  for (size_t i = 0; i < OM_TILE_SUMS; ++i) places[i] = x + i * CHANNELS;
+  for (size_t r = 0; r < 4; ++r) {
+    for (size_t c = 0; c <= CHANNELS; ++c) y[r][c] = GUARD;
+  }
+  set->spread(places, channels, sums, CHANNELS);
+  for (size_t i = 0; i < OM_TILE_SUMS * channels; ++i) {
+    const size_t c = i % channels, sum = i / channels;
+    double window[9];
+    for (size_t k = 0; k < 9; ++k) window[k] = (double)w[k * CHANNELS + c];
+    sums[sum * CHANNELS + c] *= (float)spread_weight(window, sum);
+  }
+  set->collect(&t, results, sums, CHANNELS);
+  for (size_t r = 0; r < 4; ++r) {
+    for (size_t c = 0; c <= CHANNELS; ++c) {
+      if (r == 2 || c >= channels) {
+        assert_true(y[r][c] == (float)GUARD);
+        continue;
+      }
+      double sum = (double)bias[c];
+      for (size_t k = 0; k < 9; ++k) {
+        const size_t place = (r / 2 + k / 3) * 4 + r % 2 + k % 3;
+        sum += (double)x[place * CHANNELS + c] * (double)w[k * CHANNELS + c];
+      }
+      const double difference = fabs((double)y[r][c] - clamped(&t, sum));
+      if (!(difference < 2e-6)) fail_msg("result %zu, channel %zu: %g", r, c, difference);
+    }
+  }
+}
+
+static void blocks_give_the_direct_sums(void **state) {
+  (void)state;
+  fill(x, OM_COUNT_OF(x), 4);
+  fill(w, OM_COUNT_OF(w), 5);
+  fill(bias, OM_COUNT_OF(bias), 6);
+  for (size_t lanes = 4; lanes <= 16; lanes *= 2) {
+    const om_tile_set *set = om_tile_set_for(lanes);
+    for (size_t channels = lanes; channels <= 2 * lanes; ++channels) check_block(set, channels);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tiles_add_their_terms),
       cmocka_unit_test(each_epilogue_finishes),
+      cmocka_unit_test(blocks_give_the_direct_sums),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

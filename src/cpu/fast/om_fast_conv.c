@@ -64,6 +64,10 @@ static om_fast_order order_of(const om_fast_conv *c,
     o.cols = o.width = c->groups;
     o.groups = 1;
   }
+  if (om_fast_winograd_suits(c)) {
+    o.is_winograd = 1;
+    o.taps[1] = o.taps[2] = 4;
+  }
   return o;
 }
 
@@ -251,6 +255,7 @@ static om_status add_pass(om_ctx *ctx,
   turn_x(c, is_padded, kernel);
   OM_TRY(add_taps(ctx, axes, pass));
   flatten(pass);
+  if (pass->order.is_winograd) om_fast_winograd_cut(ctx, kernel);
   return OM_OK;
 }
 

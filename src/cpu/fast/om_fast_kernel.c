@@ -46,7 +46,7 @@ om_status om_fast_kernel_complete(om_ctx *ctx, om_fast_kernel *kernel) {
     if (read > zeros) zeros = read;
   }
   OM_GO_NEW(kernel->zeros, zeros);
-  kernel->scratch_bytes = kernel->x_bytes + kernel->y_bytes + kernel->w_bytes;
+  kernel->scratch_bytes = kernel->x_bytes + kernel->y_bytes + kernel->w_bytes + kernel->slot_bytes;
 done:
   return st;
 }
@@ -137,7 +137,11 @@ om_status om_fast_run(om_ctx *ctx, om_fast_kernel *kernel, const om_fast_operand
     o.x = scratch;
   }
   if (kernel->turns_y) o.y = scratch + kernel->x_bytes;
-  for (size_t i = 0; i < kernel->pass_count; ++i) {
+  if (kernel->winograd.slots > 0) {
+    om_fast_winograd_run(
+        ctx, kernel, &o, (float *)(void *)(scratch + kernel->x_bytes + kernel->y_bytes));
+  }
+  for (size_t i = 0; kernel->winograd.slots == 0 && i < kernel->pass_count; ++i) {
     const om_fast_pass *pass = &kernel->passes[i];
     const om_fast_placed placed =
         kernel->weights == OM_FAST_PACKED

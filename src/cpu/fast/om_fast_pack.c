@@ -50,6 +50,50 @@ static void pack_tap(
   }
 }
 
+enum { PART = 8 }; /* columns at once: a row of such for each weight lies on the stack */
+
+/* What three weights become along an axis: the sums of four products with what om_tile.inc's SPREAD
+ * makes of the inputs are the two results. */
+static inline void spread_weights(
+    const float *a, const float *b, const float *c, int64_t count, float *const *out) {
+  for (int64_t i = 0; i < count; ++i) {
+    out[0][i] = a[i];
+    out[1][i] = 0.5f * (a[i] + b[i] + c[i]);
+    out[2][i] = 0.5f * (a[i] - b[i] + c[i]);
+    out[3][i] = c[i];
+  }
+}
+
+/* All windows of a panel in Winograd's form. */
+static void pack_winograd(
+    const om_fast_order *o, const float *from, int64_t cols, int64_t width, float *to) {
+  float g[3][3][PART];
+  float rows[4][3][PART];
+  const int64_t step = width * o->depth; /* from sum to sum */
+  for (int64_t at = 0; at < width; at += PART) {
+    const int64_t wide = width - at < PART ? width - at : PART;
+    const int64_t count = cols - at < wide ? cols - at : wide;
+    memset(g, 0, sizeof g);
+    for (int64_t k = 0; k < o->depth; ++k) {
+      float *y = to + k * width + at;
+      for (int64_t c = 0; c < count; ++c) {
+        const float *w = from + (at + c) * o->col_stride + k * o->depth_stride;
+        for (int i = 0; i < 9; ++i) {
+          g[i / 3][i % 3][c] = w[i / 3 * o->tap_strides[1] + i % 3 * o->tap_strides[2]];
+        }
+      }
+      for (int i = 0; i < 3; ++i) {
+        float *const out[] = {rows[0][i], rows[1][i], rows[2][i], rows[3][i]};
+        spread_weights(g[0][i], g[1][i], g[2][i], wide, out);
+      }
+      for (int i = 0; i < 4; ++i, y += 4 * step) {
+        float *const out[] = {y, y + step, y + 2 * step, y + 3 * step};
+        spread_weights(rows[i][0], rows[i][1], rows[i][2], wide, out);
+      }
+    }
+  }
+}
+
 static void pack_panels(void *arg, size_t begin, size_t end) {
   const job *j = arg;
   const om_fast_order *o = j->order;
@@ -62,6 +106,10 @@ static void pack_panels(void *arg, size_t begin, size_t end) {
         j->source + o->first + group * o->group_stride + panel * o->width * o->col_stride;
     float *to = j->target + (panel - j->first_panel) * o->width * term_count(o);
     to += group * (int64_t)om_fast_group_elems(o); /* where panels are left out there is one */
+    if (o->is_winograd) {
+      pack_winograd(o, from, left < width ? left : width, width, to);
+      continue;
+    }
     for (int64_t a = 0; a < o->taps[0]; ++a) {
       for (int64_t b = 0; b < o->taps[1]; ++b) {
         for (int64_t c = 0; c < o->taps[2]; ++c, to += width * o->depth) {

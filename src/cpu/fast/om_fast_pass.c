@@ -12,7 +12,6 @@ enum {
   LEAST_TERMS = 1 << 18, /* as long as they are worth a thread's while: about 10 us; */
   MOST_TERMS = 1 << 22,  /* a run ends soon after it is cancelled */
   NEAR_ELEMS = 1 << 12,  /* weights that stay near, whatever goes by */
-  CHAIN_TERMS = 256,     /* of one sum: the error of a longer one grows with its length */
 };
 
 typedef struct job {
@@ -161,15 +160,15 @@ static void fetch_row(const float *row, int64_t cols) {
   if (cols > 16) __builtin_prefetch(row + 16); /* of a line of 64 bytes */
 }
 
-/* The tile in parts of at most CHAIN_TERMS terms, the later ones added to y. A part is some of the
- * taps, or some terms of one. */
+/* The tile in parts of at most OM_FAST_CHAIN terms, the later ones added to y. A part is some of
+ * the taps, or some terms of one. */
 static __attribute__((noinline)) void run_parts(const job *j, om_tile_fn fn, om_tile *t) {
   const om_fast_pass *p = j->pass;
   const float *x = t->x;
   const bool is_clamped = t->is_clamped;
-  const size_t parts = (p->depth + CHAIN_TERMS - 1) / CHAIN_TERMS; /* of a tap */
+  const size_t parts = (p->depth + OM_FAST_CHAIN - 1) / OM_FAST_CHAIN; /* of a tap */
   const size_t depth = (p->depth + parts - 1) / parts;
-  const size_t taps = CHAIN_TERMS / depth;
+  const size_t taps = OM_FAST_CHAIN / depth;
   for (size_t tap = 0; tap < p->tap_count; tap += taps) {
     t->taps = p->taps + tap;
     t->tap_count = p->tap_count - tap < taps ? p->tap_count - tap : taps;
@@ -304,7 +303,7 @@ void om_fast_pass_run(om_ctx *ctx,
   const int64_t apart = pass->in_step[2] * pass->x_strides[2] * (int64_t)sizeof(float);
   j.first_height = kernel->set->heights[0] > 8 && apart % 4096 == 0 && !kernel->is_apart ? 1 : 0;
   for (uint32_t i = 0; i < pass->batch_axes; ++i) elements *= pass->batch[i];
-  j.is_in_parts = !kernel->is_apart && pass->tap_count * pass->depth > CHAIN_TERMS;
+  j.is_in_parts = !kernel->is_apart && pass->tap_count * pass->depth > OM_FAST_CHAIN;
   cut(&j, elements);
   om_parallel_for(ctx, (size_t)(elements * j.row_pieces * j.panel_pieces), 1, run_pieces, &j);
 }

@@ -10,15 +10,19 @@
 #include "cpu/exact/om_strided.h"
 #include "cpu/fast/om_tile.h"
 
-enum { OM_FAST_BATCH_AXES = OM_MAX_RANK };
+enum {
+  OM_FAST_BATCH_AXES = OM_MAX_RANK,
+  OM_FAST_CHAIN = 256, /* terms of one sum: the error of a longer one grows with its length */
+};
 
 /* Where weights lie, and in which order a pass reads them. Compared as a whole: made of zeros. */
 typedef struct om_fast_order {
   int64_t groups, cols, depth; /* columns and terms of a group */
   int64_t group_stride, col_stride, depth_stride;
   int64_t taps[OM_FAST_AXES], tap_strides[OM_FAST_AXES];
-  int64_t first; /* the first tap's */
-  int64_t width; /* columns of a panel; the last may be narrower */
+  int64_t first;       /* the first tap's */
+  int64_t width;       /* columns of a panel; the last may be narrower */
+  int64_t is_winograd; /* the 16 taps are sums of a window of 3x3 (om_fast_winograd.c) */
 } om_fast_order;
 
 typedef struct om_fast_pack { /* weights in a pass's order */
@@ -58,6 +62,15 @@ typedef enum om_fast_source {                   /* of the weights of a run */
                               OM_FAST_IN_PLACE, /* read where they lie, but for the last columns */
 } om_fast_source;
 
+typedef struct om_fast_winograd { /* how a convolution is cut into pieces, and their scratch */
+  int64_t blocks[2];              /* of 2x2 results, along the axes */
+  int64_t block_step, block_pieces;
+  int64_t panel_step, panel_pieces;
+  int64_t row_elems;                /* from a block's sums to the next one's */
+  int64_t sum_elems, product_elems; /* from one of the 16 to the next */
+  int64_t slots, slot_elems;        /* slots 0: the kernel is none of these */
+} om_fast_winograd;
+
 struct om_fast_kernel {
   om_fast_epilogue epilogue;
   const om_tile_set *set;
@@ -75,7 +88,8 @@ struct om_fast_kernel {
   /* Operands that lie otherwise than the passes read and write them, in scratch. */
   bool turns_x, turns_y;
   om_strided x_turn, y_turn;
-  size_t x_bytes, y_bytes, w_bytes, scratch_bytes; /* x, then y, then w */
+  om_fast_winograd winograd;
+  size_t x_bytes, y_bytes, w_bytes, slot_bytes, scratch_bytes; /* x, y, w, slots */
 };
 
 /* Elements of a group's packed weights, and of one of its terms in panel `panel`. */
@@ -113,6 +127,16 @@ void om_fast_pass_run(om_ctx *ctx,
                       const om_fast_pass *pass,
                       const om_fast_placed *placed,
                       const om_fast_operands *operands);
+
+/* Whether Winograd's form takes clearly fewer products. */
+bool om_fast_winograd_suits(const om_fast_conv *conv);
+
+/* Cuts the kernel's pass, which is complete, into pieces. */
+void om_fast_winograd_cut(const om_ctx *ctx, om_fast_kernel *kernel);
+void om_fast_winograd_run(om_ctx *ctx,
+                          const om_fast_kernel *kernel,
+                          const om_fast_operands *operands,
+                          float *slots);
 
 void om_fast_packs_delete(om_ctx *ctx, om_fast_pack *packs);
 

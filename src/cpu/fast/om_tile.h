@@ -15,6 +15,7 @@
 enum {
   OM_TILE_ROWS = 12, /* at most */
   OM_TILE_COLS = 32, /* at most */
+  OM_TILE_SUMS = 16, /* of a block of Winograd's (om_fast_winograd.c) */
 };
 
 typedef struct om_tile_tap { /* one place of a window */
@@ -73,6 +74,11 @@ typedef struct om_tile_set {
   /* The epilogue on what `rows` rows have; it reads and writes y. */
   void (*finish)(const om_tile *tile, size_t rows);
   void (*softmax)(const om_soft_row *row);
+  /* The sums of 4x4 places of `depth` channels, at least `lanes`: sum i at sums + i * step. */
+  void (*spread)(const float *const *x, size_t depth, float *sums, size_t step);
+  /* 2x2 rows of results (NULL: not wanted), of at most a panel's columns, of the products at
+   * products + i * step. */
+  void (*collect)(const om_tile *tile, float *const *y, const float *products, size_t step);
 } om_tile_set;
 
 /* What this processor has. */
