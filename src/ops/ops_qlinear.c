@@ -2,20 +2,21 @@
  * QLinearGlobalAveragePool, QLinearConcat (docs/exact.md, "Quantization").
  *
  * Each operand comes with a scale and an optional zero point, of one element each. A byte has 256
- * values, so operands are looked up.
+ * values, so results of one operand are looked up.
  *
- *     scratch: [a's values] [b's values], 256 floats each; or [bytes], 256 of them
+ *     scratch: [values] [bytes], 256 of each
  */
 #include <inttypes.h>
 
 #include "base/om_thread.h"
 #include "cpu/exact/om_cast.h"
+#include "cpu/exact/om_clones.h"
 #include "cpu/exact/om_elementwise.h"
 #include "cpu/exact/om_exact_math.h"
 #include "ops/op_quantize.h"
 #include "ops/op_types.h"
 
-enum { OM_QLINEAR_VALUES = 256, OM_QLINEAR_BLOCK = 64, OM_QLINEAR_GRAIN = 16384 };
+enum { OM_QLINEAR_VALUES = 256, OM_QLINEAR_BLOCK = 96, OM_QLINEAR_GRAIN = 16384 };
 
 typedef struct om_qlinear_params {
   uint8_t number; /* of elementwise.def */
@@ -93,36 +94,52 @@ static om_status infer_binary(om_ctx *ctx, const om_op_call *call) {
   return om_rule_set(ctx, call, 0, dtype, rank, dims);
 }
 
-static size_t scratch_values(const om_op_call *call) {
-  (void)call;
-  return 2 * OM_QLINEAR_VALUES * sizeof(float);
-}
-
 typedef struct om_qlinear_job {
   const om_op_call *call;
-  om_qlinear_scale scale; /* of the result */
+  om_qlinear_scale scales[2]; /* of the operands */
+  om_qlinear_scale scale;     /* of the result */
   om_broadcast walk;
 } om_qlinear_job;
 
+OM_CLONES static void add_values(size_t count, const float *a, float *y) {
+  for (size_t i = 0; i < count; ++i) y[i] = a[i] + y[i];
+}
+
+OM_CLONES static void multiply_values(size_t count, const float *a, float *y) {
+  for (size_t i = 0; i < count; ++i) y[i] = a[i] * y[i];
+}
+
+/* `count` values of an operand from element `begin` of a row on. */
+static void load_values(const om_qlinear_job *job,
+                        const om_broadcast_row *row,
+                        uint32_t operand,
+                        size_t begin,
+                        size_t count,
+                        float *values) {
+  const om_tensor *t = job->call->inputs[operand == 0 ? A : B];
+  const om_qlinear_scale *s = &job->scales[operand];
+  const bool advances = row->advances[operand];
+  const uint8_t *from = (const uint8_t *)t->data + row->offsets[operand] + (advances ? begin : 0);
+  om_dequantize_bytes(t->dtype, advances ? count : 1, from, s->scale, (int32_t)s->zero, values);
+  for (size_t i = 1; !advances && i < count; ++i) values[i] = values[0];
+}
+
 static void binary_row(const om_qlinear_job *job, const om_broadcast_row *row) {
-  const om_op_call *call = job->call;
-  const om_qlinear_params *p = call->params;
-  const float *a_values = call->scratch;
-  const float *b_values = a_values + OM_QLINEAR_VALUES;
-  const uint8_t *a = (const uint8_t *)call->inputs[A]->data + row->offsets[0];
-  const uint8_t *b = (const uint8_t *)call->inputs[B]->data + row->offsets[1];
-  float block[OM_QLINEAR_BLOCK];
+  const om_qlinear_params *p = job->call->params;
+  const om_tensor *c = job->call->outputs[0];
+  float a[OM_QLINEAR_BLOCK], y[OM_QLINEAR_BLOCK];
   for (size_t begin = 0; begin < row->count; begin += OM_QLINEAR_BLOCK) {
     const size_t left = row->count - begin;
     const size_t count = left < OM_QLINEAR_BLOCK ? left : OM_QLINEAR_BLOCK;
-    for (size_t i = 0; i < count; ++i) {
-      const float x = a_values[a[row->advances[0] ? begin + i : 0]];
-      const float y = b_values[b[row->advances[1] ? begin + i : 0]];
-      block[i] = quantized(p->number == OM_ELEMENTWISE_Add ? x + y : x * y, job->scale);
-    }
-    const om_tensor *c = call->outputs[0];
     uint8_t *target = (uint8_t *)c->data + row->first + begin;
-    om_cast_elems(OM_DTYPE_F32, block, c->dtype, target, count, true);
+    load_values(job, row, 0, begin, count, a);
+    load_values(job, row, 1, begin, count, y);
+    if (p->number == OM_ELEMENTWISE_Add) {
+      add_values(count, a, y);
+    } else {
+      multiply_values(count, a, y);
+    }
+    om_quantize_bytes(c->dtype, count, y, job->scale.scale, job->scale.zero, target);
   }
 }
 
@@ -137,16 +154,20 @@ static void binary_range(void *arg, size_t begin, size_t end) {
 
 static om_status run_binary(om_ctx *ctx, const om_op_call *call) {
   const om_tensor *const operands[2] = {call->inputs[A], call->inputs[B]};
-  om_qlinear_job job = {.call = call, .scale = scale_at(call, C_SCALE)};
-  float *values = call->scratch;
-  fill_values(call->inputs[A]->dtype, scale_at(call, A_SCALE), values);
-  fill_values(call->inputs[B]->dtype, scale_at(call, B_SCALE), values + OM_QLINEAR_VALUES);
+  om_qlinear_job job = {.call = call,
+                        .scales = {scale_at(call, A_SCALE), scale_at(call, B_SCALE)},
+                        .scale = scale_at(call, C_SCALE)};
   om_broadcast_init(&job.walk, operands, 2, call->outputs[0]);
   om_parallel_for(ctx, om_tensor_elems(call->outputs[0]), OM_QLINEAR_GRAIN, binary_range, &job);
   return OM_OK;
 }
 
 /* ---- QLinearSigmoid, QLinearLeakyRelu ---- */
+
+static size_t scratch_values(const om_op_call *call) {
+  (void)call;
+  return OM_QLINEAR_VALUES * (sizeof(float) + 1);
+}
 
 enum { X, X_SCALE, X_ZERO, Y_SCALE, Y_ZERO };
 
@@ -315,25 +336,25 @@ static om_status run_concat(om_ctx *ctx, const om_op_call *call) {
   return OM_OK;
 }
 
-#define OM_QLINEAR_ENTRY(name, least, most, types, form) \
-  {.domain = "com.microsoft",                            \
-   .type = name,                                         \
-   .first_opset = 1,                                     \
-   OM_RULE_COUNTS(least, most, 1, 1),                    \
-   .dtypes = types,                                      \
-   .may_be_composed = true,                              \
-   .params_bytes = sizeof(om_qlinear_params),            \
-   .resolve = resolve_##form,                            \
-   .infer = infer_##form,                                \
-   .scratch_bytes = scratch_values,                      \
+#define OM_QLINEAR_ENTRY(name, least, most, types, form, scratch) \
+  {.domain = "com.microsoft",                                     \
+   .type = name,                                                  \
+   .first_opset = 1,                                              \
+   OM_RULE_COUNTS(least, most, 1, 1),                             \
+   .dtypes = types,                                               \
+   .may_be_composed = true,                                       \
+   .params_bytes = sizeof(om_qlinear_params),                     \
+   .resolve = resolve_##form,                                     \
+   .infer = infer_##form,                                         \
+   .scratch_bytes = scratch,                                      \
    .run = run_##form}
 
 const om_op om_ops_qlinear[] = {
-    OM_QLINEAR_ENTRY("QLinearAdd", 2, 8, OM_DT_BYTE_INT, binary),
-    OM_QLINEAR_ENTRY("QLinearMul", 2, 8, OM_DT_BYTE_INT, binary),
-    OM_QLINEAR_ENTRY("QLinearSigmoid", 2, 5, OM_DT_BYTE_INT, unary),
-    OM_QLINEAR_ENTRY("QLinearLeakyRelu", 2, 5, OM_DT_BYTE_INT, unary),
-    OM_QLINEAR_ENTRY("QLinearGlobalAveragePool", 2, 5, OM_DT_BYTE_INT, pool),
-    OM_QLINEAR_ENTRY("QLinearConcat", 5, UINT8_MAX, OM_DT(OM_DTYPE_F32), concat),
+    OM_QLINEAR_ENTRY("QLinearAdd", 2, 8, OM_DT_BYTE_INT, binary, NULL),
+    OM_QLINEAR_ENTRY("QLinearMul", 2, 8, OM_DT_BYTE_INT, binary, NULL),
+    OM_QLINEAR_ENTRY("QLinearSigmoid", 2, 5, OM_DT_BYTE_INT, unary, scratch_values),
+    OM_QLINEAR_ENTRY("QLinearLeakyRelu", 2, 5, OM_DT_BYTE_INT, unary, scratch_values),
+    OM_QLINEAR_ENTRY("QLinearGlobalAveragePool", 2, 5, OM_DT_BYTE_INT, pool, NULL),
+    OM_QLINEAR_ENTRY("QLinearConcat", 5, UINT8_MAX, OM_DT(OM_DTYPE_F32), concat, scratch_values),
     {.type = NULL},
 };

@@ -1,11 +1,11 @@
-/* ConvInteger and QLinearConv: a Conv of operands without their zero points, as float32 that holds
- * them exactly. Padding lies around the shifted input: it counts as the zero point. Where each
- * result reads one place alone, it is a product of the bytes as they lie.
+/* ConvInteger and QLinearConv: convolutions of the bytes as they are, with their zero points beside
+ * them. Padding counts as the zero point.
  *
- *     scratch: [x] [w] [sums] [w's scales] [the convolution's own], 4 bytes an element
+ *     scratch: [w's zero points] [factors of the sums] [the convolution's own], 4 bytes an element
  */
 #include "cpu/exact/om_cast.h"
-#include "cpu/exact/om_matmul_bytes.h"
+#include "cpu/exact/om_conv_bytes.h"
+#include "cpu/exact/om_exact_math.h"
 #include "ops/op_quantize.h"
 
 enum { NONE = OM_QUANTIZE_NONE };
@@ -88,60 +88,6 @@ static om_status infer(om_ctx *ctx, const om_op_call *call) {
   return OM_OK;
 }
 
-typedef struct om_qconv_places { /* in elements of 4 bytes */
-  size_t x, w, sums, scales, rest;
-} om_qconv_places;
-
-/* Whether each result reads its own place alone: a product of the weights and x as they lie. */
-static bool is_product(const om_conv_shape *shape) {
-  const om_window *window = &shape->window;
-  for (int i = 0; i < OM_WINDOW_AXES; ++i) {
-    if (window->kernel[i] != 1 || window->stride[i] != 1 || window->in[i] != window->out[i] ||
-        window->pad_begin[i] != 0) {
-      return false;
-    }
-  }
-  return shape->group == 1;
-}
-
-static size_t place_count(const om_conv_shape *shape) {
-  const om_window *window = &shape->window;
-  size_t count = 1;
-  for (int i = 0; i < OM_WINDOW_AXES; ++i) count *= (size_t)window->out[i];
-  return count;
-}
-
-static void describe_product(const om_conv_shape *shape, om_matmul *out) {
-  const size_t places = place_count(shape);
-  const size_t depth = (size_t)shape->in_channels;
-  *out = (om_matmul){.rows = (size_t)shape->out_channels,
-                     .cols = places,
-                     .depth = depth,
-                     .a_row_stride = depth,
-                     .a_depth_stride = 1,
-                     .b_depth_stride = places,
-                     .b_col_stride = 1};
-  out->batch.rank = 1;
-  out->batch.extents[0] = shape->window.batch;
-  out->batch.target_strides[0] = (int64_t)(depth * places);
-}
-
-/* Of a product x and w are its zero points. */
-static om_qconv_places places_of(const om_op_call *call, const om_conv_shape *shape) {
-  const om_qconv_params *p = call->params;
-  const bool is_whole = is_product(shape);
-  const size_t x = is_whole ? place_count(shape) * (size_t)shape->window.batch
-                            : om_tensor_elems(call->inputs[0]);
-  const size_t w =
-      is_whole ? (size_t)shape->out_channels : om_tensor_elems(call->inputs[p->roles.b]);
-  om_qconv_places at = {.x = 0};
-  at.w = om_size_align(x, 16);
-  at.sums = at.w + om_size_align(w, 16);
-  at.scales = at.sums + om_size_align(om_tensor_elems(call->outputs[0]), 16);
-  at.rest = at.scales + om_size_align((size_t)shape->out_channels, 16);
-  return at;
-}
-
 static om_conv_shape shape_of(const om_op_call *call) {
   const om_qconv_params *p = call->params;
   om_conv_shape shape = {.group = 0};
@@ -150,128 +96,75 @@ static om_conv_shape shape_of(const om_op_call *call) {
   return shape;
 }
 
-/* (Functions of their own, as those below: descriptions make large frames.) */
-__attribute__((noinline)) static size_t product_scratch(const om_conv_shape *shape) {
-  om_matmul m;
-  describe_product(shape, &m);
-  return om_matmul_bytes_scratch(&m, m.rows);
+static om_conv_pass pass_of(const om_op_call *call) {
+  const om_conv_shape shape = shape_of(call);
+  return om_conv_forward_pass(&shape);
 }
 
-__attribute__((noinline)) static size_t window_scratch(const om_conv_shape *shape) {
-  const om_conv_pass pass = om_conv_forward_pass(shape);
-  return om_conv_scratch_bytes(&pass, sizeof(int32_t));
+/* Of a channel's values in scratch, of 4 bytes each. */
+static size_t list_bytes(const om_op_call *call) {
+  return om_size_align(
+      (size_t)call->inputs[((const om_qconv_params *)call->params)->roles.b]->dims[0] * 4, 64);
 }
 
 static size_t scratch_bytes(const om_op_call *call) {
+  size_t bytes = SIZE_MAX;
   if (!call->outputs[0]) return 0;
-  const om_conv_shape shape = shape_of(call);
-  const size_t places = places_of(call, &shape).rest * sizeof(int32_t);
-  return places + (is_product(&shape) ? product_scratch(&shape) : window_scratch(&shape));
+  const om_conv_pass pass = pass_of(call);
+  return om_size_add(om_conv_bytes_scratch(&pass), 2 * list_bytes(call), &bytes) ? bytes : SIZE_MAX;
 }
 
-/* Not inlined: its caller's frame is full of shapes. */
-__attribute__((noinline)) static void requantize(om_ctx *ctx,
-                                                 const om_op_call *call,
-                                                 const om_tensor *sums,
-                                                 float *scales) {
-  const om_qconv_params *p = call->params;
-  const om_tensor *w_scale = call->inputs[p->roles.b_scale];
-  const float x_scale = om_quantize_single(call->inputs[p->roles.a_scale], 1.0f);
-  om_cast_elems(
-      w_scale->dtype, w_scale->data, OM_DTYPE_F32, scales, om_tensor_elems(w_scale), true);
-  const om_requantize_job job = {
-      .sums = sums,
-      .a_scale = &x_scale,
-      .b_scale = scales,
-      .a_shape = {.dtype = OM_DTYPE_F32},
-      .b_shape = om_quantize_along(w_scale, sums->rank, 1),
-      .is_quantized = true,
-      .scale = om_quantize_single(call->inputs[p->roles.y_scale], 1.0f),
-      .zero = om_quantize_single(om_quantize_operand(call, p->roles.y_zero), 0.0f),
-      .out = call->outputs[0],
-  };
-  om_requantize_run(ctx, &job);
-}
-
-/* The zero points of `count` lines: none, one or a list. */
+/* The zero points of `count` channels: none, one or a list. */
 static void load_zeros(const om_tensor *given, size_t count, int32_t *target) {
   const size_t given_count = given ? om_tensor_elems(given) : 0;
   if (given) om_cast_elems(given->dtype, given->data, OM_DTYPE_I32, target, given_count, true);
   for (size_t i = given_count; i < count; ++i) target[i] = given ? target[0] : 0;
 }
 
-__attribute__((noinline)) static void multiply(om_ctx *ctx,
-                                               const om_op_call *call,
-                                               const om_conv_shape *shape,
-                                               int32_t *sums) {
+/* What the sums of `count` channels are multiplied by. */
+static void load_factors(const om_op_call *call, size_t count, float *factors) {
   const om_qconv_params *p = call->params;
-  const om_qconv_places at = places_of(call, shape);
-  const om_tensor *x = call->inputs[0];
-  const om_tensor *w = call->inputs[p->roles.b];
-  const om_tensor *bias = om_quantize_operand(call, p->roles.bias);
-  int32_t *scratch = call->scratch;
-  om_matmul_bytes product = {.a = w->data,
-                             .b = x->data,
-                             .is_a_signed = w->dtype == OM_DTYPE_I8,
-                             .is_b_signed = x->dtype == OM_DTYPE_I8,
-                             .a_zeros = scratch + at.w,
-                             .b_zeros = scratch + at.x,
-                             .y = (uint32_t *)sums};
-  describe_product(shape, &product.m);
-  const size_t rows = product.m.rows;
-  const size_t cols = product.m.cols;
-  load_zeros(om_quantize_operand(call, p->roles.b_zero), rows, scratch + at.w);
-  load_zeros(om_quantize_operand(call, p->roles.a_zero),
-             cols * (size_t)shape->window.batch,
-             scratch + at.x);
-  om_matmul_bytes_run(ctx, &product, rows, scratch + at.rest);
-  for (size_t i = 0; bias && i < rows * (size_t)shape->window.batch; ++i) {
-    const uint32_t one = ((const uint32_t *)bias->data)[i % rows];
-    uint32_t *y = product.y + i * cols;
-    for (size_t k = 0; k < cols; ++k) y[k] += one;
+  const om_tensor *w_scale = call->inputs[p->roles.b_scale];
+  const float x_scale = om_quantize_single(call->inputs[p->roles.a_scale], 1.0f);
+  const float y_scale = om_quantize_single(call->inputs[p->roles.y_scale], 1.0f);
+  const float *given = w_scale->data;
+  const bool is_list = om_tensor_elems(w_scale) > 1;
+  for (size_t i = 0; i < count; ++i) {
+    factors[i] = om_div(x_scale * given[is_list ? i : 0], y_scale);
   }
-}
-
-__attribute__((noinline)) static void convolve(om_ctx *ctx,
-                                               const om_op_call *call,
-                                               const om_conv_shape *shape,
-                                               void *sums) {
-  const om_qconv_params *p = call->params;
-  const om_tensor *w = call->inputs[p->roles.b];
-  const om_tensor *w_zero = om_quantize_operand(call, p->roles.b_zero);
-  const om_tensor *bias = om_quantize_operand(call, p->roles.bias);
-  const om_conv_pass pass = om_conv_forward_pass(shape);
-  const om_qconv_places at = places_of(call, shape);
-  float *scratch = call->scratch;
-  om_tensor zero = {.rank = 0};
-  if (w_zero) zero = om_quantize_along(w_zero, w->rank, 0);
-  om_quantize_shift(
-      ctx, call->inputs[0], om_quantize_operand(call, p->roles.a_zero), scratch + at.x);
-  om_quantize_shift(ctx, w, w_zero ? &zero : NULL, scratch + at.w);
-  om_conv_run_small(ctx,
-                    &pass,
-                    scratch + at.x,
-                    scratch + at.w,
-                    bias ? bias->data : NULL,
-                    sums,
-                    scratch + at.rest);
 }
 
 static om_status run(om_ctx *ctx, const om_op_call *call) {
   const om_qconv_params *p = call->params;
-  if (!call->outputs[0] || om_tensor_elems(call->outputs[0]) == 0) return OM_OK;
-  const om_conv_shape shape = shape_of(call);
-  const om_qconv_places at = places_of(call, &shape);
-  float *scratch = call->scratch;
-  om_tensor sums = *call->outputs[0];
-  if (p->roles.y_scale != NONE) sums.data = scratch + at.sums;
-  sums.dtype = OM_DTYPE_I32;
-  if (is_product(&shape)) {
-    multiply(ctx, call, &shape, sums.data);
+  const om_tensor *x = call->inputs[0];
+  const om_tensor *w = call->inputs[p->roles.b];
+  const om_tensor *bias = om_quantize_operand(call, p->roles.bias);
+  const om_tensor *y = call->outputs[0];
+  if (!y || om_tensor_elems(y) == 0) return OM_OK;
+  const om_conv_pass pass = pass_of(call);
+  const size_t channels = (size_t)w->dims[0];
+  int32_t *w_zeros = call->scratch;
+  float *factors = (float *)(void *)((uint8_t *)call->scratch + list_bytes(call));
+  om_conv_bytes conv = {
+      .pass = &pass,
+      .x = x->data,
+      .w = w->data,
+      .is_x_signed = x->dtype == OM_DTYPE_I8,
+      .is_w_signed = w->dtype == OM_DTYPE_I8,
+      .x_zero = (int32_t)om_quantize_single(om_quantize_operand(call, p->roles.a_zero), 0.0f),
+      .w_zeros = w_zeros,
+      .bias = bias ? bias->data : NULL};
+  load_zeros(om_quantize_operand(call, p->roles.b_zero), channels, w_zeros);
+  if (p->roles.y_scale == NONE) {
+    conv.sums = y->data;
   } else {
-    convolve(ctx, call, &shape, sums.data);
+    load_factors(call, channels, factors);
+    conv.y = y->data;
+    conv.factors = factors;
+    conv.y_zero = (int32_t)om_quantize_single(om_quantize_operand(call, p->roles.y_zero), 0.0f);
+    conv.is_y_signed = y->dtype == OM_DTYPE_I8;
   }
-  if (p->roles.y_scale != NONE) requantize(ctx, call, &sums, scratch + at.scales);
+  om_conv_bytes_run(ctx, &conv, (uint8_t *)call->scratch + 2 * list_bytes(call));
   return OM_OK;
 }
 

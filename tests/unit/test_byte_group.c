@@ -1,5 +1,7 @@
-/* Groups of 8-bit terms: the instructions of every kind that this processor has, against sums one
- * by one. Each sign, all remainders of rows and terms, the largest products. */
+/* Groups of 8-bit terms, their panels and what becomes of their sums: the instructions of every
+ * kind that this processor has, against the same one by one. Each sign, all remainders of rows and
+ * terms, the largest products. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +10,10 @@
 #include <cmocka.h>
 
 /* The text itself, so that the forms which a call would not pick are here too. */
-#define om_byte_group_run picked_run
+#define om_byte_panel_fill picked_panel
+#define om_byte_group_run  picked_run
+#define om_byte_taps_run   picked_taps
+#define om_byte_finish_run picked_finish
 #include "cpu/exact/om_byte_group.c"
 
 enum { MOST_ROWS = 19, MOST_TERMS = 70, STRIDE = MOST_TERMS + 3 };
@@ -86,10 +91,152 @@ static void the_largest_fit(void **state) {
   }
 }
 
+/* ---- Panels ---- */
+
+typedef void (*panel_fn)(const om_byte_panel *p);
+
+enum { LINE_COUNT = 7, LINE = 3 * OM_BYTE_LANES };
+
+static void check_panel(panel_fn fill, size_t terms, size_t width, bool has_offsets) {
+  static const size_t offsets[LINE_COUNT] = {5, 0, 99, 31, 2, 2, 64};
+  const size_t columns = om_size_align(width, OM_BYTE_LANES);
+  uint8_t filled[8 * LINE];
+  const om_byte_panel p = {.from = a,
+                           .offsets = has_offsets ? offsets : NULL,
+                           .step = 3,
+                           .terms = terms,
+                           .columns = columns,
+                           .width = width,
+                           .flip = 0x80,
+                           .panel = filled};
+  fill(&p);
+  for (size_t k = 0; k < terms; ++k) {
+    for (size_t i = 0; i < width; ++i) {
+      const size_t from = (has_offsets ? offsets[k] : k * 3) + i;
+      assert_int_equal(filled[(k / 4 * columns + i) * 4 + k % 4], a[from] ^ 0x80);
+    }
+  }
+}
+
+static void panels_have_each_term(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof a; ++i) a[i] = (uint8_t)(i * 7 + i / 256);
+  for (size_t terms = 1; terms <= LINE_COUNT; ++terms) {
+    for (size_t width = 1; width <= LINE; ++width) {
+      for (int has_offsets = 0; has_offsets < 2; ++has_offsets) {
+#if defined(__x86_64__)
+        if (__builtin_cpu_supports("avx2")) check_panel(panel_256, terms, width, has_offsets);
+#endif
+        check_panel(panel_any, terms, width, has_offsets);
+        check_panel(picked_panel, terms, width, has_offsets);
+      }
+    }
+  }
+}
+
+/* ---- Windows of one channel ---- */
+
+typedef void (*taps_fn)(const om_byte_taps *t);
+
+static void check_taps(taps_fn run) {
+  enum { QUADS = 3, TAP_LANES = 2 * OM_BYTE_RUN };
+  static const uint32_t offsets[QUADS] = {0, 1, 9};
+  uint32_t sums[TAP_LANES];
+  for (int is_signed = 0; is_signed < 2; ++is_signed) {
+    run(&(om_byte_taps){.a = a,
+                        .is_a_signed = is_signed != 0,
+                        .panel = panel,
+                        .offsets = offsets,
+                        .quads = QUADS,
+                        .lanes = TAP_LANES,
+                        .sums = sums});
+    for (size_t lane = 0; lane < TAP_LANES; ++lane) {
+      uint32_t sum = 0;
+      for (size_t k = 0; k < QUADS * 4; ++k) {
+        const uint8_t x = panel[(offsets[k / 4] + lane) * 4 + k % 4];
+        sum += value_of(a[k], is_signed != 0) * value_of(x, is_signed == 0);
+      }
+      assert_int_equal(sums[lane], sum);
+    }
+  }
+}
+
+static void windows_overlap(void **state) {
+  uint32_t seed = 3;
+  (void)state;
+  for (size_t i = 0; i < sizeof a; ++i) a[i] = (uint8_t)((seed = seed * 1664525u + 1u) >> 24);
+  for (size_t i = 0; i < sizeof panel; ++i) {
+    panel[i] = (uint8_t)((seed = seed * 1664525u + 1u) >> 24);
+  }
+#if defined(__x86_64__)
+  check_taps(taps_sse2);
+  if (__builtin_cpu_supports("avx2")) check_taps(taps_avx2);
+  if (__builtin_cpu_supports("avx512vnni")) check_taps(taps_vnni);
+#endif
+  check_taps(picked_taps);
+}
+
+/* ---- Sums to bytes ---- */
+
+typedef void (*finish_fn)(const om_byte_finish *f);
+
+static uint8_t finished(uint32_t sum, float factor, int32_t zero, bool is_signed) {
+  const float x = (float)(int32_t)sum * factor;
+  const double value = rint((double)x) + zero;
+  const double least = is_signed ? -128 : 0, most = is_signed ? 127 : 255;
+  if (isnan(x)) return 0;
+  return (uint8_t)(int)(value < least ? least : value > most ? most : value);
+}
+
+static void check_finish(finish_fn run) {
+  enum { ROW_COUNT = 8, WIDTHS = 2 * OM_BYTE_LANES };
+  static const uint32_t adds[ROW_COUNT] = {0, 5, (uint32_t)-9, 0x7fffffff, 1u << 31, 0, 0, 3};
+  const float factors[ROW_COUNT] = {0.5f, 0.37f, -1e-3f, 1e30f, -1e30f, NAN, INFINITY, 0.25f};
+  uint32_t sums[ROW_COUNT * WIDTHS];
+  uint8_t y[ROW_COUNT * WIDTHS];
+  for (size_t i = 0; i < OM_COUNT_OF(sums); ++i) sums[i] = (uint32_t)(i % WIDTHS * 9) - 250;
+  sums[WIDTHS * ROW_COUNT - 1] = 0x7fffffff;
+  for (size_t width = 1; width <= WIDTHS; ++width) {
+    for (int kind = 0; kind < 4; ++kind) {
+      const bool is_signed = kind % 2 != 0;
+      const int32_t zero = kind / 2 == 0 ? 0 : is_signed ? -128 : 255;
+      memset(y, 0x5a, sizeof y);
+      run(&(om_byte_finish){.sums = sums,
+                            .stride = WIDTHS,
+                            .rows = ROW_COUNT,
+                            .width = width,
+                            .adds = adds,
+                            .factors = factors,
+                            .zero = zero,
+                            .is_signed = is_signed,
+                            .y = y,
+                            .y_stride = WIDTHS});
+      for (size_t i = 0; i < OM_COUNT_OF(y); ++i) {
+        const size_t row = i / WIDTHS;
+        const uint8_t want = finished(sums[i] + adds[row], factors[row], zero, is_signed);
+        assert_int_equal(y[i], i % WIDTHS < width ? want : 0x5a);
+      }
+    }
+  }
+}
+
+static void sums_are_rounded(void **state) {
+  (void)state;
+#if defined(__x86_64__)
+  check_finish(finish_sse2);
+  if (__builtin_cpu_supports("avx2")) check_finish(finish_avx2);
+  if (__builtin_cpu_supports("avx512vnni")) check_finish(finish_vnni);
+#endif
+  check_finish(picked_finish);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sums_are_exact),
       cmocka_unit_test(the_largest_fit),
+      cmocka_unit_test(panels_have_each_term),
+      cmocka_unit_test(windows_overlap),
+      cmocka_unit_test(sums_are_rounded),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

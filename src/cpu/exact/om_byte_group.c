@@ -4,19 +4,10 @@
  */
 #include "cpu/exact/om_byte_group.h"
 
+#include "cpu/exact/om_widths.h"
+
 #if defined(__x86_64__)
 #  include <immintrin.h>
-#endif
-
-/* Without optimisation the sums do not live in registers (as om_product_group.c says). */
-#if defined(__GNUC__) && !defined(__clang__)
-#  pragma GCC optimize("O2")
-#  define OM_UNROLL _Pragma("GCC unroll 8")
-#else
-#  define OM_UNROLL
-#  if defined(__clang__)
-#    pragma clang diagnostic ignored "-Wframe-larger-than"
-#  endif
 #endif
 
 static inline __attribute__((always_inline)) int load_four(const uint8_t *from) {
@@ -24,6 +15,77 @@ static inline __attribute__((always_inline)) int load_four(const uint8_t *from) 
   memcpy(&four, from, sizeof four);
   return four;
 }
+
+/* ---- Panels ---- */
+
+typedef uint8_t bytes_x16 __attribute__((vector_size(16)));
+typedef uint16_t pairs_x8 __attribute__((vector_size(16)));
+
+/* Four terms of OM_BYTE_LANES columns. */
+static void fill_any(const uint8_t *const line[4], uint8_t flip, uint8_t *panel) {
+  for (size_t lane = 0; lane < OM_BYTE_LANES; lane += 16) {
+    bytes_x16 in[4];
+    pairs_x8 half[4], out[4];
+    OM_UNROLL for (size_t k = 0; k < 4; ++k) {
+      memcpy(&in[k], line[k] + lane, sizeof in[k]);
+      in[k] ^= flip;
+    }
+    OM_UNROLL for (size_t k = 0; k < 2; ++k) {
+      half[k] = (pairs_x8)__builtin_shufflevector(
+          in[2 * k], in[2 * k + 1], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+      half[2 + k] = (pairs_x8)__builtin_shufflevector(
+          in[2 * k], in[2 * k + 1], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    }
+    OM_UNROLL for (size_t k = 0; k < 2; ++k) {
+      const pairs_x8 low = half[2 * k];
+      const pairs_x8 high = half[2 * k + 1];
+      out[2 * k] = __builtin_shufflevector(low, high, 0, 8, 1, 9, 2, 10, 3, 11);
+      out[2 * k + 1] = __builtin_shufflevector(low, high, 4, 12, 5, 13, 6, 14, 7, 15);
+    }
+    memcpy(panel + lane * 4, out, sizeof out);
+  }
+}
+
+typedef void (*fill_fn)(const uint8_t *const line[4], uint8_t flip, uint8_t *panel);
+
+/* Of the `width` last columns, at most OM_BYTE_LANES: nothing is read behind a line. */
+static inline __attribute__((always_inline)) void fill_ends(
+    const uint8_t *const line[4], size_t width, uint8_t flip, uint8_t *panel, fill_fn fill) {
+  uint8_t ends[4][OM_BYTE_LANES];
+  const uint8_t *const at[4] = {ends[0], ends[1], ends[2], ends[3]};
+  for (size_t k = 0; k < 4; ++k) om_byte_copy(line[k], width, ends[k]);
+  fill(at, flip, panel);
+}
+
+static inline __attribute__((always_inline)) void fill_panel(const om_byte_panel *p, fill_fn fill) {
+  const size_t last = p->terms - 1;
+  const size_t whole = p->width / OM_BYTE_LANES * OM_BYTE_LANES;
+  for (size_t k = 0; k < p->terms; k += 4) {
+    uint8_t *panel = p->panel + k * p->columns;
+    const uint8_t *line[4];
+    OM_UNROLL for (size_t i = 0; i < 4; ++i) {
+      const size_t term = k + i < last ? k + i : last;
+      line[i] = p->from + (p->offsets ? p->offsets[term] : term * p->step);
+    }
+    for (size_t column = 0; column < whole; column += OM_BYTE_LANES) {
+      fill(line, p->flip, panel + column * 4);
+      OM_UNROLL for (size_t i = 0; i < 4; ++i) line[i] += OM_BYTE_LANES;
+    }
+    if (whole < p->width) fill_ends(line, p->width - whole, p->flip, panel + whole * 4, fill);
+  }
+}
+
+static void panel_any(const om_byte_panel *p) {
+  fill_panel(p, fill_any);
+}
+
+/* ---- Sums ---- */
+
+/* Of one row (om_byte_finish). */
+typedef struct om_byte_rounding {
+  int32_t add, zero;
+  float factor, least, most; /* the result without the zero point is within them */
+} om_byte_rounding;
 
 /* One to three, with zeros behind them. Without a loop, which would become a call. */
 static inline __attribute__((always_inline)) int load_rest(const uint8_t *from, size_t count) {
@@ -91,26 +153,60 @@ TARGET_256 static inline __attribute__((always_inline)) __m256i dot_256(__m256i 
 #  define NAME(name)        name##_avx2
 #  include "cpu/exact/om_byte_group.inc"
 
+TARGET_256 static inline void fill_256(const uint8_t *const line[4], uint8_t flip, uint8_t *panel) {
+  const __m256i flips = _mm256_set1_epi8((char)flip);
+  __m256i in[4];
+  OM_UNROLL for (size_t k = 0; k < 4; ++k) {
+    in[k] = _mm256_xor_si256(_mm256_loadu_si256((const __m256i_u *)(const void *)line[k]), flips);
+  }
+  /* Each half of a vector holds its own columns: 0..15, 16..31. */
+  const __m256i low_01 = _mm256_unpacklo_epi8(in[0], in[1]);
+  const __m256i high_01 = _mm256_unpackhi_epi8(in[0], in[1]);
+  const __m256i low_23 = _mm256_unpacklo_epi8(in[2], in[3]);
+  const __m256i high_23 = _mm256_unpackhi_epi8(in[2], in[3]);
+  const __m256i a = _mm256_unpacklo_epi16(low_01, low_23),
+                b = _mm256_unpackhi_epi16(low_01, low_23);
+  const __m256i c = _mm256_unpacklo_epi16(high_01, high_23);
+  const __m256i d = _mm256_unpackhi_epi16(high_01, high_23);
+  __m256i_u *out = (__m256i_u *)(void *)panel;
+  _mm256_storeu_si256(out, _mm256_permute2x128_si256(a, b, 0x20));
+  _mm256_storeu_si256(out + 1, _mm256_permute2x128_si256(c, d, 0x20));
+  _mm256_storeu_si256(out + 2, _mm256_permute2x128_si256(a, b, 0x31));
+  _mm256_storeu_si256(out + 3, _mm256_permute2x128_si256(c, d, 0x31));
+}
+
+TARGET_256 static void panel_256(const om_byte_panel *p) {
+  fill_panel(p, fill_256);
+}
+
 /* A product of four terms takes one operand without and one with sign. */
+
+#  define TARGET_512 __attribute__((target("avx512f,avx512vnni")))
+
+TARGET_512 static inline void round_vnni(const uint32_t *sums,
+                                         const om_byte_rounding *r,
+                                         uint8_t bytes[OM_BYTE_LANES]) {
+  OM_UNROLL for (size_t i = 0; i < OM_BYTE_LANES; i += 16) {
+    const __m512i sum = _mm512_add_epi32(_mm512_loadu_si512(sums + i), _mm512_set1_epi32(r->add));
+    const __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_set1_ps(r->factor));
+    const __m512 below = _mm512_min_ps(x, _mm512_set1_ps(r->most));
+    const __m512 kept = _mm512_max_ps(below, _mm512_set1_ps(r->least));
+    const __m512i whole = _mm512_maskz_add_epi32(
+        _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q), _mm512_cvtps_epi32(kept), _mm512_set1_epi32(r->zero));
+    _mm_storeu_si128((__m128i_u *)(void *)(bytes + i), _mm512_cvtepi32_epi8(whole));
+  }
+}
+
+#  define HAS_ROUND
 #  define VECTOR            __m512i
 #  define PART              __m512i
 #  define SPREAD(x)         _mm512_set1_epi32(x)
 #  define SPLIT(x, s)       (x)
 #  define DOT(sum, a, b, s) ((s) ? _mm512_dpbusd_epi32(sum, b, a) : _mm512_dpbusd_epi32(sum, a, b))
 #  define ROWS              8 /* 16 sums of 32 registers */
-#  define TARGET            __attribute__((target("avx512f,avx512vnni")))
+#  define TARGET            TARGET_512
 #  define NAME(name)        name##_vnni
 #  include "cpu/exact/om_byte_group.inc"
-
-void om_byte_group_run(const om_byte_group *g) {
-  if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512f")) {
-    run_vnni(g);
-  } else if (__builtin_cpu_supports("avx2")) {
-    run_avx2(g);
-  } else {
-    run_sse2(g);
-  }
-}
 
 #else
 typedef int32_t whole_x4 __attribute__((vector_size(16)));
@@ -145,8 +241,35 @@ static inline __attribute__((always_inline)) whole_x4 dot_bytes(whole_x4 sum,
 #  define TARGET
 #  define NAME(name) name##_any
 #  include "cpu/exact/om_byte_group.inc"
+#endif
+
+/* ---- The widest ---- */
+
+#if defined(__x86_64__)
+#  define OM_NARROWEST(name) name##_sse2
+#else
+#  define OM_NARROWEST(name) name##_any
+#endif
+
+void om_byte_panel_fill(const om_byte_panel *p) {
+  OM_PICK("avx2", panel_256, p)
+  panel_any(p);
+}
 
 void om_byte_group_run(const om_byte_group *g) {
-  run_any(g);
+  OM_PICK("avx512vnni", run_vnni, g)
+  OM_PICK("avx2", run_avx2, g)
+  OM_NARROWEST(run)(g);
 }
-#endif
+
+void om_byte_taps_run(const om_byte_taps *t) {
+  OM_PICK("avx512vnni", taps_vnni, t)
+  OM_PICK("avx2", taps_avx2, t)
+  OM_NARROWEST(taps)(t);
+}
+
+void om_byte_finish_run(const om_byte_finish *f) {
+  OM_PICK("avx512vnni", finish_vnni, f)
+  OM_PICK("avx2", finish_avx2, f)
+  OM_NARROWEST(finish)(f);
+}

@@ -362,33 +362,8 @@ size_t om_conv_scratch_bytes(const om_conv_pass *pass, size_t elem_bytes) {
 
 #define TYPE       float
 #define NAME(name) name##_f32
-#include "cpu/exact/om_conv_runs.inc"
+#include "cpu/exact/om_conv_pass.inc"
 
 #define TYPE       double
 #define NAME(name) name##_f64
-#include "cpu/exact/om_conv_runs.inc"
-
-#define TYPE       uint32_t
-#define NAME(name) name##_u32
-#include "cpu/exact/om_conv_runs.inc"
-
-#define REAL       float
-#define RESULT     float
-#define NAME(name) name##_f32
-#define IN(name)   name##_f32
-#define OUT(name)  name##_f32
-#include "cpu/exact/om_conv_pass.inc"
-
-#define REAL       double
-#define RESULT     double
-#define NAME(name) name##_f64
-#define IN(name)   name##_f64
-#define OUT(name)  name##_f64
-#include "cpu/exact/om_conv_pass.inc"
-
-#define REAL       float
-#define RESULT     uint32_t
-#define NAME(name) name##_small
-#define IN(name)   name##_f32
-#define OUT(name)  name##_u32
 #include "cpu/exact/om_conv_pass.inc"

@@ -76,13 +76,4 @@ void om_conv_run_f64(om_ctx *ctx,
                      double *y,
                      void *scratch);
 
-/* x and w hold whole numbers within +-255; bias and y are int32, which wraps. */
-void om_conv_run_small(om_ctx *ctx,
-                       const om_conv_pass *pass,
-                       const float *x,
-                       const float *w,
-                       const uint32_t *bias,
-                       uint32_t *y,
-                       void *scratch);
-
 #endif

@@ -84,52 +84,32 @@ static void sum_rows(void *arg, size_t begin, size_t end) {
 
 /* ---- Panels ---- */
 
-typedef uint8_t bytes_x16 __attribute__((vector_size(16)));
-typedef uint16_t pairs_x8 __attribute__((vector_size(16)));
-
-/* Four terms of 16 columns. */
-static void pack_quad(const uint8_t *from, size_t step, uint8_t flip, uint8_t *panel) {
-  bytes_x16 in[4];
-  pairs_x8 half[4], out[4];
-  for (size_t k = 0; k < 4; ++k) {
-    memcpy(&in[k], from + k * step, sizeof in[k]);
-    in[k] ^= flip;
-  }
-  for (size_t k = 0; k < 2; ++k) {
-    half[k] = (pairs_x8)__builtin_shufflevector(
-        in[2 * k], in[2 * k + 1], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-    half[2 + k] = (pairs_x8)__builtin_shufflevector(
-        in[2 * k], in[2 * k + 1], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
-  }
-  for (size_t k = 0; k < 2; ++k) {
-    const pairs_x8 low = half[2 * k];
-    const pairs_x8 high = half[2 * k + 1];
-    out[2 * k] = __builtin_shufflevector(low, high, 0, 8, 1, 9, 2, 10, 3, 11);
-    out[2 * k + 1] = __builtin_shufflevector(low, high, 4, 12, 5, 13, 6, 14, 7, 15);
-  }
-  memcpy(panel, out, sizeof out);
-}
-
-/* `terms` rows of `width` columns of b, with zeros behind them. */
+/* `terms` rows of `width` columns of b. */
 static void pack(
     const om_matmul_bytes *p, const uint8_t *b, size_t terms, size_t width, uint8_t *panel) {
   const uint8_t flip = p->is_a_signed == p->is_b_signed ? 0x80 : 0;
   const size_t step = p->m.b_depth_stride;
-  const bool is_whole = width == LANES && p->m.b_col_stride == 1;
-  const size_t quads = is_whole ? terms / 4 : 0;
-  for (size_t k = 0; k < quads; ++k) {
-    for (size_t lane = 0; lane < LANES; lane += 16) {
-      pack_quad(b + 4 * k * step + lane, step, flip, panel + (k * LANES + lane) * 4);
-    }
+  if (p->m.b_col_stride == 1) {
+    om_byte_panel_fill(&(om_byte_panel){.from = b,
+                                        .step = step,
+                                        .terms = terms,
+                                        .columns = LANES,
+                                        .width = width,
+                                        .flip = flip,
+                                        .panel = panel});
+    return;
   }
-  panel += quads * LANES * 4;
-  b += quads * 4 * step;
-  terms -= quads * 4;
-  memset(panel, 0, (terms + 3) / 4 * LANES * 4);
   for (size_t lane = 0; lane < width; ++lane) {
     const uint8_t *from = b + lane * p->m.b_col_stride;
     uint8_t *to = panel + lane * 4;
-    for (size_t k = 0; k < terms; ++k) to[k / 4 * LANES * 4 + k % 4] = from[k * step] ^ flip;
+    size_t k = 0;
+    for (; step == 1 && k + 4 <= terms; k += 4) {
+      uint32_t four;
+      memcpy(&four, from + k, sizeof four);
+      four ^= flip * 0x01010101u;
+      memcpy(to + k * LANES, &four, sizeof four);
+    }
+    for (; k < terms; ++k) to[k / 4 * LANES * 4 + k % 4] = from[k * step] ^ flip;
   }
 }
 

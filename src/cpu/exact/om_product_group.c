@@ -8,24 +8,7 @@
 #include "cpu/exact/om_product_group.h"
 
 #include "cpu/exact/om_clones.h"
-
-/* Without optimisation the sums do not live in registers: a debug build would crawl, and its
- * frames would be above the limit. */
-#if defined(__GNUC__) && !defined(__clang__)
-#  pragma GCC optimize("O2")
-#  define OM_UNROLL _Pragma("GCC unroll 8")
-#else
-#  define OM_UNROLL
-#  if defined(__clang__)
-#    pragma clang diagnostic ignored "-Wframe-larger-than" /* 1.5 KiB at -O0 and -O1 */
-#  endif
-#endif
-
-#if defined(__x86_64__)
-#  define OM_HAS_AVX 1
-#else
-#  define OM_HAS_AVX 0
-#endif
+#include "cpu/exact/om_widths.h"
 
 /* ---- What the build assumes ---- */
 
@@ -54,7 +37,7 @@ typedef double vector_f64x2 __attribute__((vector_size(16)));
 
 /* ---- AVX2 ---- */
 
-#if OM_HAS_AVX
+#if defined(__x86_64__)
 typedef float vector_f32x8 __attribute__((vector_size(32)));
 typedef double vector_f64x4 __attribute__((vector_size(32)));
 
@@ -93,30 +76,14 @@ typedef float vector_f32x16 __attribute__((vector_size(64)));
 
 /* ---- The widest ---- */
 
-#if OM_HAS_AVX
-#  define OM_PICK_AVX512(fn, arg)            \
-    if (__builtin_cpu_supports("avx512f")) { \
-      fn(arg);                               \
-      return;                                \
-    }
-#  define OM_PICK_AVX2(fn, arg)           \
-    if (__builtin_cpu_supports("avx2")) { \
-      fn(arg);                            \
-      return;                             \
-    }
-#else
-#  define OM_PICK_AVX512(fn, arg)
-#  define OM_PICK_AVX2(fn, arg)
-#endif
-
 void om_product_group_f32(const om_product_group *g) {
-  OM_PICK_AVX512(sum_group_avx512_f32, g)
-  OM_PICK_AVX2(sum_group_avx2_f32, g)
+  OM_PICK("avx512f", sum_group_avx512_f32, g)
+  OM_PICK("avx2", sum_group_avx2_f32, g)
   sum_group_f32(g);
 }
 
 void om_product_group_f64(const om_product_group *g) {
-  OM_PICK_AVX2(sum_group_avx2_f64, g)
+  OM_PICK("avx2", sum_group_avx2_f64, g)
   sum_group_f64(g);
 }
 
@@ -150,63 +117,23 @@ void om_product_group_u64(const om_product_group *g) {
 }
 
 void om_product_vector_f32(const om_product_group *g) {
-  OM_PICK_AVX512(sum_vector_avx512_f32, g)
-  OM_PICK_AVX2(sum_vector_avx2_f32, g)
+  OM_PICK("avx512f", sum_vector_avx512_f32, g)
+  OM_PICK("avx2", sum_vector_avx2_f32, g)
   sum_vector_f32(g);
 }
 
 void om_product_vector_f64(const om_product_group *g) {
-  OM_PICK_AVX2(sum_vector_avx2_f64, g)
+  OM_PICK("avx2", sum_vector_avx2_f64, g)
   sum_vector_f64(g);
 }
 
 void om_product_taps_f32(const om_product_taps *t) {
-  OM_PICK_AVX512(sum_taps_avx512_f32, t)
-  OM_PICK_AVX2(sum_taps_avx2_f32, t)
+  OM_PICK("avx512f", sum_taps_avx512_f32, t)
+  OM_PICK("avx2", sum_taps_avx2_f32, t)
   sum_taps_f32(t);
 }
 
 void om_product_taps_f64(const om_product_taps *t) {
-  OM_PICK_AVX2(sum_taps_avx2_f64, t)
+  OM_PICK("avx2", sum_taps_avx2_f64, t)
   sum_taps_f64(t);
-}
-
-/* ---- Small whole numbers ---- */
-
-enum { SMALL_ROWS = 8 }; /* at a time: their sums are 512 bytes */
-
-OM_CLONES static void add_whole(const float *sums, bool is_first, uint32_t *y) {
-  int32_t whole[OM_GROUP_LANES];
-  for (size_t i = 0; i < OM_GROUP_LANES; ++i) whole[i] = (int32_t)sums[i];
-  for (size_t i = 0; i < OM_GROUP_LANES; ++i) y[i] = (is_first ? 0 : y[i]) + (uint32_t)whole[i];
-}
-
-void om_product_group_small(const om_product_group *g) {
-  float sums[SMALL_ROWS * OM_GROUP_LANES];
-  om_product_group part = *g;
-  part.y = sums;
-  part.y_stride = OM_GROUP_LANES;
-  part.is_first = true;
-  for (size_t row = 0; row < g->rows; row += SMALL_ROWS) {
-    part.rows = g->rows - row < SMALL_ROWS ? g->rows - row : SMALL_ROWS;
-    part.w = (const float *)g->w + row * g->w_row_stride;
-    om_product_group_f32(&part);
-    for (size_t r = 0; r < part.rows; ++r) {
-      add_whole(sums + r * OM_GROUP_LANES, g->is_first, (uint32_t *)g->y + (row + r) * g->y_stride);
-    }
-  }
-}
-
-void om_product_taps_small(const om_product_taps *t) {
-  float sums[SMALL_ROWS * OM_GROUP_LANES];
-  om_product_taps part = *t;
-  part.y = sums;
-  for (size_t row = 0; row < t->rows; row += SMALL_ROWS) {
-    part.rows = t->rows - row < SMALL_ROWS ? t->rows - row : SMALL_ROWS;
-    part.x = (const float *)t->x + row * OM_GROUP_LANES;
-    om_product_taps_f32(&part);
-    for (size_t r = 0; r < part.rows; ++r) {
-      add_whole(sums + r * OM_GROUP_LANES, true, (uint32_t *)t->y + (row + r) * OM_GROUP_LANES);
-    }
-  }
 }

@@ -38,10 +38,6 @@ void om_product_group_u64(const om_product_group *g);
 void om_product_vector_f32(const om_product_group *g);
 void om_product_vector_f64(const om_product_group *g);
 
-/* x and w are float32 that hold whole numbers within +-255, as 8-bit numbers without their zero
- * points are; y is int32. A group of them stays below 2^24, so float32 adds it exactly. */
-void om_product_group_small(const om_product_group *g);
-
 /* y[i] = the sum of x[i + offsets[k]] * w[k] over the terms k, for rows * 16 results: one group. */
 typedef struct om_product_taps {
   const void *x;
@@ -54,6 +50,5 @@ typedef struct om_product_taps {
 
 void om_product_taps_f32(const om_product_taps *t);
 void om_product_taps_f64(const om_product_taps *t);
-void om_product_taps_small(const om_product_taps *t); /* as om_product_group_small */
 
 #endif

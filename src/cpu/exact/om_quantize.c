@@ -165,6 +165,24 @@ static void dequantize_block(const om_quantize_job *job, size_t first, size_t co
 OM_QUANTIZE_BYTES(i8, int8_t, INT8_MIN, INT8_MAX)
 OM_QUANTIZE_BYTES(u8, uint8_t, 0, UINT8_MAX)
 
+void om_quantize_bytes(
+    om_dtype dtype, size_t count, const float *x, float scale, float zero, void *y) {
+  if (dtype == OM_DTYPE_I8) {
+    quantize_i8(count, x, scale, zero, y);
+  } else {
+    quantize_u8(count, x, scale, zero, y);
+  }
+}
+
+void om_dequantize_bytes(
+    om_dtype dtype, size_t count, const void *x, float scale, int32_t zero, float *y) {
+  if (dtype == OM_DTYPE_I8) {
+    dequantize_i8(count, x, scale, zero, y);
+  } else {
+    dequantize_u8(count, x, scale, zero, y);
+  }
+}
+
 static bool is_byte(om_dtype dtype) {
   return dtype == OM_DTYPE_I8 || dtype == OM_DTYPE_U8;
 }
@@ -186,11 +204,7 @@ static void quantize_run(const om_quantize_job *job, size_t first, size_t count)
   const float *x = (const float *)job->in->data + first;
   const float scale = job->scales[at];
   const float zero = job->zeros ? ((const float *)job->zeros)[at] : 0.0f;
-  if (job->out->dtype == OM_DTYPE_I8) {
-    quantize_i8(count, x, scale, zero, (int8_t *)job->out->data + first);
-  } else {
-    quantize_u8(count, x, scale, zero, (uint8_t *)job->out->data + first);
-  }
+  om_quantize_bytes(job->out->dtype, count, x, scale, zero, (uint8_t *)job->out->data + first);
 }
 
 static void dequantize_run(const om_quantize_job *job, size_t first, size_t count) {
@@ -198,11 +212,8 @@ static void dequantize_run(const om_quantize_job *job, size_t first, size_t coun
   float *y = (float *)job->out->data + first;
   const float scale = job->scales[at];
   const int32_t zero = job->zeros ? ((const int32_t *)job->zeros)[at] : 0;
-  if (job->in->dtype == OM_DTYPE_I8) {
-    dequantize_i8(count, (const int8_t *)job->in->data + first, scale, zero, y);
-  } else {
-    dequantize_u8(count, (const uint8_t *)job->in->data + first, scale, zero, y);
-  }
+  om_dequantize_bytes(
+      job->in->dtype, count, (const uint8_t *)job->in->data + first, scale, zero, y);
 }
 
 static void quantize_range(void *arg, size_t begin, size_t end) {
@@ -303,13 +314,8 @@ static void shift_range(void *arg, size_t begin, size_t end) {
   if (is_byte(from) && (!job->zero || om_tensor_elems(job->zero) == 1)) {
     int32_t zero = 0;
     if (job->zero) om_cast_elems(from, job->zero->data, OM_DTYPE_I32, &zero, 1, true);
-    if (from == OM_DTYPE_I8) {
-      dequantize_i8(
-          end - begin, (const int8_t *)job->values->data + begin, 1.0f, zero, job->out + begin);
-    } else {
-      dequantize_u8(
-          end - begin, (const uint8_t *)job->values->data + begin, 1.0f, zero, job->out + begin);
-    }
+    const uint8_t *values = (const uint8_t *)job->values->data + begin;
+    om_dequantize_bytes(from, end - begin, values, 1.0f, zero, job->out + begin);
     return;
   }
   const void *source = om_cast_place(from, job->values->data, begin);

@@ -31,6 +31,12 @@ void om_quantize_run(om_ctx *ctx, const om_quantize_job *job);
 /* out = (in - zero) * scale */
 void om_dequantize_run(om_ctx *ctx, const om_quantize_job *job);
 
+/* The same of float32 values of one scale to and from int8 or uint8. */
+void om_quantize_bytes(
+    om_dtype dtype, size_t count, const float *x, float scale, float zero, void *y);
+void om_dequantize_bytes(
+    om_dtype dtype, size_t count, const void *x, float scale, int32_t zero, float *y);
+
 /* The scale and the zero point that a float32 tensor's own range gives, for uint8. */
 void om_quantize_range(const float *values, size_t count, float *out_scale, float *out_zero);
 

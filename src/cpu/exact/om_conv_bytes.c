@@ -1,0 +1,681 @@
+/* The input is copied into planes with its padding around it, one for each channel and for each
+ * remainder of places by the strides, so that a tap is a constant distance from a result's place.
+ * Results are computed for all places of a plane, in a row; those behind the end of a row are left
+ * out when y is stored. Where a result reads its own place alone, x itself is the plane.
+ *
+ *     along an axis:  x [0 1 2 3 4], stride 2, three taps, a pad of 1
+ *     planes          [p 1 3 p]  [0 2 4 .]   tap 0: plane 0; tap 1: plane 1; tap 2: plane 0, 1 on
+ *
+ * Many channels are a product: strips of 32 places by 256 channels of y, which threads take in any
+ * order. The terms of a strip are brought into a panel (om_byte_group.h), whose sign is the other
+ * one than that of w. Of a channel alone (depthwise) the panel holds rows of its plane, four taps
+ * one above the other, and windows overlap in it.
+ *
+ *     scratch: [what is added to each channel] [offsets of terms] [planes of an image] [slots]
+ *     slot:    [sums] [bytes on their way to y] [panel]; of a channel alone its planes, too
+ */
+#include "cpu/exact/om_conv_bytes.h"
+
+#include "base/om_thread.h"
+#include "cpu/exact/om_byte_group.h"
+#include "cpu/exact/om_clones.h"
+
+enum {
+  AXES = OM_CONV_AXES,
+  LANES = OM_BYTE_LANES,
+  PART = 256,     /* channels of y that share a panel */
+  BLOCK = 32,     /* of them, whose sums stand in the first cache */
+  CHUNK = 512,    /* places of a depthwise channel at a time */
+  MAX_SHIFT = 64, /* and how far their windows may reach */
+  MAX_LINES = 16, /* and how many rows of four taps there may be */
+  MAX_SLOTS = 32, /* pieces of parallel work, each with its own scratch */
+  SLACK = 64,     /* bytes behind the planes: whole vectors are read */
+};
+
+typedef struct plane_axis {
+  int64_t count;      /* results */
+  int64_t places;     /* of a plane */
+  int64_t phases;     /* planes */
+  int64_t phase_step; /* place q of phase p is x[first + q * step + p * phase_step] */
+  int64_t first, step;
+  bool is_by_tap; /* each tap has a phase of its own */
+} plane_axis;
+
+typedef struct plan {
+  plane_axis axes[AXES];
+  bool is_in_place; /* x is the planes */
+  bool is_depthwise;
+  size_t plane;   /* bytes of one phase of one channel */
+  size_t channel; /* of all phases */
+  size_t results; /* places up to the last result's */
+  size_t terms;
+  size_t planes;     /* bytes of an image, or of a depthwise channel */
+  size_t slot_bytes; /* aligned */
+  size_t slot_count;
+  size_t items; /* of an image */
+  size_t strips, parts;
+  size_t lines; /* of a depthwise panel */
+  size_t span;  /* columns of each */
+} plan;
+
+static size_t at_most(size_t value, size_t most) {
+  return value < most ? value : most;
+}
+
+static size_t times(size_t a, size_t b) {
+  size_t product = SIZE_MAX;
+  return om_size_mul(a, b, &product) ? product : SIZE_MAX;
+}
+
+static size_t plus(size_t a, size_t b) {
+  size_t sum = SIZE_MAX;
+  return om_size_add(a, b, &sum) ? sum : SIZE_MAX;
+}
+
+static size_t aligned(size_t bytes) {
+  return bytes > SIZE_MAX - 64 ? SIZE_MAX : om_size_align(bytes, 64);
+}
+
+static bool is_own_place(const om_conv_axis *a) {
+  return a->taps == 1 && a->tap_first == 0 && a->in_step == 1 && a->count == a->in;
+}
+
+/* Windows that are far apart would leave most of a plane unread: then each tap has one. */
+static plane_axis axis_of(const om_conv_axis *a) {
+  const int64_t span = (a->taps - 1) * a->tap_step;
+  plane_axis p = {.count = a->count,
+                  .first = a->tap_first,
+                  .step = a->in_step,
+                  .phases = span + 1 < a->in_step ? span + 1 : a->in_step,
+                  .phase_step = 1,
+                  .places = a->count + span / a->in_step};
+  if (times((size_t)p.places, (size_t)p.phases) > times((size_t)a->count, (size_t)a->taps)) {
+    p.places = a->count;
+    p.phases = a->taps;
+    p.phase_step = a->tap_step;
+    p.is_by_tap = true;
+  }
+  return p;
+}
+
+/* A tap's plane, and how far its places are from the results'. */
+static int64_t phase_of(const plane_axis *p, const om_conv_axis *a, int64_t tap) {
+  return p->is_by_tap ? tap : tap * a->tap_step % p->step;
+}
+
+static int64_t shift_of(const plane_axis *p, const om_conv_axis *a, int64_t tap) {
+  return p->is_by_tap ? 0 : tap * a->tap_step / p->step;
+}
+
+static size_t quads_of(size_t terms) {
+  return (terms + 3) / 4;
+}
+
+/* Whether it is one channel's rows and columns, of windows that reach not too far. */
+static bool is_depthwise(const om_conv_pass *pass, const plan *p) {
+  const om_conv_axis *a = pass->axes;
+  const size_t lines = times(quads_of((size_t)a[1].taps), (size_t)p->axes[2].phases);
+  return pass->in_channels == 1 && pass->out_channels == 1 && is_own_place(&a[0]) && a[0].in == 1 &&
+         a[1].taps > 1 && lines <= MAX_LINES && a[2].taps <= MAX_LINES &&
+         shift_of(&p->axes[2], &a[2], a[2].taps - 1) <= MAX_SHIFT;
+}
+
+/* Quads of taps one above the other, column by column. */
+typedef struct quads {
+  uint8_t weights[MAX_LINES * MAX_LINES * 4], ones[MAX_LINES * MAX_LINES * 4];
+  uint32_t offsets[MAX_LINES * MAX_LINES]; /* in the panel */
+  size_t count;
+} quads;
+
+static void plan_depthwise(const om_conv_pass *pass, plan *p) {
+  p->lines = quads_of((size_t)pass->axes[1].taps) * (size_t)p->axes[2].phases;
+  p->span = om_size_align(
+      CHUNK + (size_t)shift_of(&p->axes[2], &pass->axes[2], pass->axes[2].taps - 1), LANES);
+  p->planes = aligned(plus(p->channel, SLACK + CHUNK));
+  p->items = (size_t)pass->groups;
+  const size_t chunk =
+      om_size_align(sizeof(quads), 64) + 2 * CHUNK * sizeof(uint32_t) + p->lines * p->span * 4;
+  p->slot_bytes = aligned(plus(plus(chunk, p->planes), p->results));
+}
+
+static void plan_product(const om_conv_pass *pass, plan *p) {
+  const size_t out_channels = (size_t)pass->out_channels;
+  const size_t channels = (size_t)(pass->groups * pass->in_channels);
+  p->strips = (p->results + LANES - 1) / LANES;
+  p->parts = (out_channels + PART - 1) / PART;
+  p->items = times((size_t)pass->groups, times(p->strips, p->parts));
+  p->planes = p->is_in_place ? 0 : aligned(plus(times(p->channel, channels), SLACK));
+  p->slot_bytes = aligned(plus(times(quads_of(p->terms) * 4, LANES), p->terms)); /* panel, ones */
+  p->slot_bytes = plus(p->slot_bytes, (1 + BLOCK) * LANES * sizeof(uint32_t) + BLOCK * LANES);
+}
+
+static plan plan_of(const om_conv_pass *pass) {
+  plan p = {.is_in_place = true, .plane = 1, .channel = 1};
+  for (int i = 0; i < AXES; ++i) {
+    const om_conv_axis *a = &pass->axes[i];
+    p.axes[i] = axis_of(a);
+    p.is_in_place = p.is_in_place && is_own_place(a);
+    p.plane = times(p.plane, (size_t)p.axes[i].places);
+    p.channel = times(p.channel, (size_t)p.axes[i].phases);
+    if (a->count > 0) {
+      p.results = plus(times(p.results, (size_t)p.axes[i].places), (size_t)(a->count - 1));
+    }
+  }
+  p.results = plus(p.results, 1);
+  p.channel = times(p.channel, p.plane);
+  p.terms = (size_t)om_conv_terms(pass);
+  p.is_depthwise = is_depthwise(pass, &p);
+  if (p.is_depthwise) {
+    plan_depthwise(pass, &p);
+  } else {
+    plan_product(pass, &p);
+  }
+  p.slot_count = at_most(p.items, MAX_SLOTS);
+  return p;
+}
+
+static size_t out_channels_of(const om_conv_pass *pass) {
+  return (size_t)(pass->groups * pass->out_channels);
+}
+
+static size_t adds_bytes(const om_conv_pass *pass) {
+  return om_size_align(out_channels_of(pass) * sizeof(uint32_t), 64);
+}
+
+static size_t offsets_bytes(const plan *p) {
+  return p->is_in_place || p->is_depthwise ? 0 : aligned(times(p->terms, sizeof(size_t)));
+}
+
+size_t om_conv_bytes_scratch(const om_conv_pass *pass) {
+  const plan p = plan_of(pass);
+  const size_t own = plus(times(p.slot_bytes, p.slot_count), p.is_depthwise ? 0 : p.planes);
+  return plus(plus(adds_bytes(pass), offsets_bytes(&p)), own);
+}
+
+typedef struct job {
+  const om_conv_bytes *c;
+  const plan *p;
+  bool has_w_zeros;
+  uint8_t flip;   /* what gives x the other sign than w's */
+  uint32_t zero;  /* x_zero with that sign */
+  uint32_t *adds; /* of each channel: its bias, and what zero points make of its weights */
+  size_t *offsets;
+  uint8_t *planes; /* of `image`, or x's */
+  uint8_t *slots;
+  size_t image;
+} job;
+
+/* ---- What is added to a channel's sums ---- */
+
+OM_CLONES static uint32_t sum_bytes(const uint8_t *w, size_t count, uint32_t flip) {
+  uint32_t sum = 0;
+  for (size_t i = 0; i < count; ++i) sum += w[i] ^ flip;
+  return sum - flip * (uint32_t)count;
+}
+
+static void sum_channels(void *arg, size_t begin, size_t end) {
+  const job *j = arg;
+  const om_conv_bytes *c = j->c;
+  const size_t terms = j->p->terms;
+  for (size_t i = begin; i < end; ++i) {
+    j->adds[i] = c->bias ? (uint32_t)c->bias[i] : 0;
+    if (j->zero == 0) continue;
+    const uint32_t weights = sum_bytes(c->w + i * terms, terms, c->is_w_signed ? 0x80 : 0);
+    j->adds[i] -= j->zero * (weights - (uint32_t)c->w_zeros[i] * (uint32_t)terms);
+  }
+}
+
+/* ---- Planes ---- */
+
+typedef uint8_t bytes_x8 __attribute__((vector_size(8)));
+typedef uint16_t pairs_x8 __attribute__((vector_size(16)));
+
+/* Every second byte; the last block overlaps those before, and reads nothing behind the last. */
+static void copy_second(const uint8_t *from, size_t count, uint8_t *to) {
+  enum { STEP = 16 };
+  size_t i = 0;
+  while (count >= STEP) {
+    pairs_x8 low, high;
+    memcpy(&low, from + 2 * i, sizeof low);
+    memcpy(&high, from + 2 * i + STEP - 1, sizeof high);
+    const bytes_x8 first = __builtin_convertvector(low & 0xff, bytes_x8);
+    const bytes_x8 last = __builtin_convertvector(high >> 8, bytes_x8);
+    memcpy(to + i, &first, sizeof first);
+    memcpy(to + i + STEP / 2, &last, sizeof last);
+    if (i == count - STEP) return;
+    i = at_most(i + STEP, count - STEP);
+  }
+  for (; i < count; ++i) to[i] = from[2 * i];
+}
+
+static void copy_every(const uint8_t *from, size_t step, size_t count, uint8_t *to) {
+  if (step == 1) {
+    om_byte_copy(from, count, to);
+  } else if (step == 2) {
+    copy_second(from, count, to);
+  } else {
+    for (size_t i = 0; i < count; ++i) to[i] = from[step * i];
+  }
+}
+
+/* The places [begin, end) of a phase that hold elements, and the first of those. */
+typedef struct inside {
+  int64_t begin, end;
+  int64_t at;
+} inside;
+
+static int64_t first_place(const plane_axis *p, int64_t phase, int64_t least) {
+  const int64_t away = least - p->first - phase * p->phase_step;
+  const int64_t place = away <= 0 ? 0 : (away - 1) / p->step + 1;
+  return place < p->places ? place : p->places;
+}
+
+static inside inside_of(const plane_axis *p, int64_t phase, int64_t in) {
+  inside i = {.begin = first_place(p, phase, 0), .end = first_place(p, phase, in)};
+  i.at = p->first + i.begin * p->step + phase * p->phase_step;
+  return i;
+}
+
+/* One plane, of the padding so far. */
+static void fill_plane(const om_conv_pass *pass,
+                       const plan *p,
+                       const int64_t phase[AXES],
+                       const uint8_t *x,
+                       uint8_t *plane) {
+  const plane_axis *a = p->axes;
+  const om_conv_axis *in = pass->axes;
+  const inside iz = inside_of(&a[0], phase[0], in[0].in);
+  const inside iy = inside_of(&a[1], phase[1], in[1].in);
+  const inside ix = inside_of(&a[2], phase[2], in[2].in);
+  if (ix.begin == ix.end) return;
+  for (int64_t z = iz.begin; z < iz.end; ++z) {
+    const int64_t from_z = iz.at + (z - iz.begin) * a[0].step;
+    for (int64_t y = iy.begin; y < iy.end; ++y) {
+      const int64_t from_y = iy.at + (y - iy.begin) * a[1].step;
+      copy_every(x + (from_z * in[1].in + from_y) * in[2].in + ix.at,
+                 (size_t)a[2].step,
+                 (size_t)(ix.end - ix.begin),
+                 plane + (z * a[1].places + y) * a[2].places + ix.begin);
+    }
+  }
+}
+
+/* The planes of one channel. */
+static void fill_channel(
+    const om_conv_pass *pass, const plan *p, const uint8_t *x, uint8_t pad, uint8_t *planes) {
+  const plane_axis *a = p->axes;
+  memset(planes, pad, p->channel);
+  for (size_t i = 0; i < p->channel / p->plane; ++i) {
+    const int64_t number = (int64_t)i;
+    const int64_t phase[AXES] = {number / a[2].phases / a[1].phases,
+                                 number / a[2].phases % a[1].phases,
+                                 number % a[2].phases};
+    fill_plane(pass, p, phase, x, planes + i * p->plane);
+  }
+}
+
+static size_t in_elems(const om_conv_pass *pass) {
+  return (size_t)(pass->axes[0].in * pass->axes[1].in * pass->axes[2].in);
+}
+
+static size_t out_elems(const om_conv_pass *pass) {
+  return (size_t)(pass->axes[0].count * pass->axes[1].count * pass->axes[2].count);
+}
+
+/* Channel `channel` of all groups, of the job's image. */
+static const uint8_t *channel_of(const job *j, size_t channel) {
+  const om_conv_pass *pass = j->c->pass;
+  const size_t channels = (size_t)(pass->groups * pass->in_channels);
+  return j->c->x + (j->image * channels + channel) * in_elems(pass);
+}
+
+static void fill_planes(void *arg, size_t begin, size_t end) {
+  const job *j = arg;
+  for (size_t i = begin; i < end; ++i) {
+    fill_channel(
+        j->c->pass, j->p, channel_of(j, i), (uint8_t)j->c->x_zero, j->planes + i * j->p->channel);
+  }
+}
+
+/* Where each term of a group's sums begins in its planes. */
+static void list_offsets(const om_conv_pass *pass, const plan *p, size_t *offsets) {
+  int64_t tap[AXES] = {0};
+  size_t channel = 0;
+  for (size_t k = 0; k < p->terms; ++k) {
+    size_t phase = 0, shift = 0;
+    for (int i = 0; i < AXES; ++i) {
+      phase =
+          phase * (size_t)p->axes[i].phases + (size_t)phase_of(&p->axes[i], &pass->axes[i], tap[i]);
+      shift =
+          shift * (size_t)p->axes[i].places + (size_t)shift_of(&p->axes[i], &pass->axes[i], tap[i]);
+    }
+    offsets[k] = channel * p->channel + phase * p->plane + shift;
+    int i = AXES - 1;
+    for (; i >= 0 && ++tap[i] == pass->axes[i].taps; --i) tap[i] = 0;
+    if (i < 0) ++channel;
+  }
+}
+
+/* ---- The way to y ---- */
+
+/* sums -= w_zero * (the sum of the columns of x). */
+OM_CLONES static void take_zero(size_t lanes, uint32_t w_zero, const uint32_t *cols, uint32_t *y) {
+  for (size_t i = 0; i < lanes; ++i) y[i] -= w_zero * cols[i];
+}
+
+OM_CLONES static void store_sums(size_t count, const uint32_t *sums, uint32_t add, uint32_t *y) {
+  for (size_t i = 0; i < count; ++i) y[i] = sums[i] + add;
+}
+
+/* Results that are neighbours in y, too: `count` of them from place `first` on. */
+typedef struct run {
+  size_t first, count;
+  size_t out; /* in a channel of y */
+} run;
+
+/* The next run at or behind a place, of those before `end`; count 0: there is none. */
+static run next_run(const plan *p, size_t place, size_t end) {
+  const plane_axis *az = &p->axes[0], *ay = &p->axes[1], *ax = &p->axes[2];
+  if (p->is_in_place) return (run){.first = place, .count = end - place, .out = place};
+  while (place < end) {
+    const size_t x = place % (size_t)ax->places;
+    const size_t y = place / (size_t)ax->places % (size_t)ay->places;
+    const size_t z = place / (size_t)ax->places / (size_t)ay->places;
+    const size_t row_end = place - x + (size_t)ax->places;
+    if (x < (size_t)ax->count && y < (size_t)ay->count && z < (size_t)az->count) {
+      const size_t out = (z * (size_t)ay->count + y) * (size_t)ax->count + x;
+      return (run){
+          .first = place, .count = at_most((size_t)ax->count - x, end - place), .out = out};
+    }
+    place = row_end;
+  }
+  return (run){.first = end};
+}
+
+/* ---- Products ---- */
+
+typedef struct strip {
+  size_t group, part, place;
+  size_t width;
+} strip;
+
+static strip strip_at(const plan *p, size_t item) {
+  const size_t place = item % p->strips * LANES;
+  return (strip){.place = place,
+                 .width = at_most(p->results - place, LANES),
+                 .part = item / p->strips % p->parts,
+                 .group = item / p->strips / p->parts};
+}
+
+typedef struct product_slot { /* parts of a slot */
+  uint32_t *cols, *sums;
+  uint8_t *bytes;
+  uint8_t *panel, *ones;
+} product_slot;
+
+static product_slot product_slot_at(const plan *p, uint8_t *slot) {
+  product_slot s = {.cols = (uint32_t *)(void *)slot};
+  s.sums = s.cols + LANES;
+  s.bytes = (uint8_t *)(s.sums + BLOCK * LANES);
+  s.panel = s.bytes + BLOCK * LANES;
+  s.ones = s.panel + quads_of(p->terms) * 4 * LANES;
+  return s;
+}
+
+/* Sums of `rows` channels from `channel` (of all groups) on. */
+static void store_block(
+    const job *j, const product_slot *own, const strip *s, size_t channel, size_t rows) {
+  const om_conv_bytes *c = j->c;
+  const size_t elems = out_elems(c->pass);
+  const size_t y = (j->image * out_channels_of(c->pass) + channel) * elems;
+  const size_t end = s->place + s->width;
+  if (!c->sums) {
+    const bool is_whole = j->p->is_in_place;
+    om_byte_finish_run(&(om_byte_finish){.sums = own->sums,
+                                         .stride = LANES,
+                                         .rows = rows,
+                                         .width = s->width,
+                                         .adds = j->adds + channel,
+                                         .factors = c->factors + channel,
+                                         .zero = c->y_zero,
+                                         .is_signed = c->is_y_signed,
+                                         .y = is_whole ? c->y + y + s->place : own->bytes,
+                                         .y_stride = is_whole ? elems : LANES});
+    if (is_whole) return;
+  }
+  for (size_t place = s->place; place < end;) {
+    const run r = next_run(j->p, place, end);
+    for (size_t row = 0; row < rows && r.count > 0; ++row) {
+      const size_t from = row * LANES + r.first - s->place;
+      const size_t to = y + row * elems + r.out;
+      if (c->sums) {
+        store_sums(r.count, own->sums + from, j->adds[channel + row], c->sums + to);
+      } else {
+        om_byte_copy(own->bytes + from, r.count, c->y + to);
+      }
+    }
+    place = r.first + r.count;
+  }
+}
+
+static void fill_strip(const job *j, const strip *s, uint8_t *panel) {
+  const plan *p = j->p;
+  const size_t channel = s->group * (size_t)j->c->pass->in_channels;
+  const uint8_t *planes =
+      p->is_in_place ? channel_of(j, channel) : j->planes + channel * p->channel;
+  om_byte_panel_fill(&(om_byte_panel){.from = planes + s->place,
+                                      .offsets = p->is_in_place ? NULL : j->offsets,
+                                      .step = p->plane,
+                                      .terms = p->terms,
+                                      .columns = LANES,
+                                      .width = p->is_in_place ? s->width : LANES,
+                                      .flip = j->flip,
+                                      .panel = panel});
+}
+
+static void run_strip(const job *j, const strip *s, const product_slot *own) {
+  const om_conv_bytes *c = j->c;
+  const size_t terms = j->p->terms, per_group = (size_t)c->pass->out_channels;
+  const size_t begin = s->group * per_group + s->part * PART;
+  const size_t end = begin + at_most(per_group - s->part * PART, PART);
+  om_byte_group g = {.a_stride = terms,
+                     .is_a_signed = c->is_w_signed,
+                     .panel = own->panel,
+                     .terms = terms,
+                     .is_first = true};
+  fill_strip(j, s, own->panel);
+  if (j->has_w_zeros) {
+    g.a = own->ones;
+    g.rows = 1;
+    g.sums = own->cols;
+    om_byte_group_run(&g);
+  }
+  g.sums = own->sums;
+  for (size_t channel = begin; channel < end; channel += BLOCK) {
+    g.a = c->w + channel * terms;
+    g.rows = at_most(end - channel, BLOCK);
+    om_byte_group_run(&g);
+    for (size_t row = 0; j->has_w_zeros && row < g.rows; ++row) {
+      take_zero(LANES, (uint32_t)c->w_zeros[channel + row], own->cols, own->sums + row * LANES);
+    }
+    store_block(j, own, s, channel, g.rows);
+  }
+}
+
+static void run_products(void *arg, size_t begin, size_t end) {
+  const job *j = arg;
+  const plan *p = j->p;
+  for (size_t i = begin; i < end; ++i) {
+    const product_slot own = product_slot_at(p, j->slots + i * p->slot_bytes);
+    memset(own.ones, 1, p->terms);
+    const size_t last = p->items * (i + 1) / p->slot_count;
+    for (size_t item = p->items * i / p->slot_count; item < last; ++item) {
+      const strip s = strip_at(p, item);
+      run_strip(j, &s, &own);
+    }
+  }
+}
+
+/* ---- A channel alone ---- */
+
+typedef struct depthwise_slot {
+  quads *taps;
+  uint32_t *sums, *cols; /* of a chunk */
+  uint8_t *panel;
+  uint8_t *planes;
+  uint8_t *bytes; /* of all places */
+} depthwise_slot;
+
+static depthwise_slot depthwise_slot_at(const plan *p, uint8_t *slot) {
+  depthwise_slot s = {.taps = (quads *)(void *)slot};
+  s.sums = (uint32_t *)(void *)(slot + om_size_align(sizeof(quads), 64));
+  s.cols = s.sums + CHUNK;
+  s.panel = (uint8_t *)(s.cols + CHUNK);
+  s.planes = s.panel + p->lines * p->span * 4;
+  s.bytes = s.planes + p->planes;
+  return s;
+}
+
+static void list_quads(const job *j, const uint8_t *w, quads *q) {
+  const plan *p = j->p;
+  const om_conv_axis *ay = &j->c->pass->axes[1], *ax = &j->c->pass->axes[2];
+  const plane_axis *px = &p->axes[2];
+  q->count = 0;
+  for (int64_t y = 0; y < ay->taps; y += 4) {
+    for (int64_t x = 0; x < ax->taps; ++x, ++q->count) {
+      const size_t line = (size_t)(y / 4 * px->phases + phase_of(px, ax, x));
+      q->offsets[q->count] = (uint32_t)(line * p->span + (size_t)shift_of(px, ax, x));
+      for (int64_t i = 0; i < 4; ++i) {
+        const bool is_there = y + i < ay->taps;
+        q->weights[q->count * 4 + (size_t)i] = is_there ? w[(y + i) * ax->taps + x] : 0;
+        q->ones[q->count * 4 + (size_t)i] = is_there;
+      }
+    }
+  }
+}
+
+/* The panel of places [place, place + CHUNK). */
+static void fill_lines(const job *j, size_t place, const depthwise_slot *own) {
+  const plan *p = j->p;
+  const om_conv_axis *ay = &j->c->pass->axes[1];
+  const plane_axis *py = &p->axes[1], *px = &p->axes[2];
+  const size_t left = om_size_align(p->results - place, LANES) + (p->span - CHUNK);
+  uint8_t *panel = own->panel;
+  for (int64_t y = 0; y < ay->taps; y += 4) {
+    for (int64_t x = 0; x < px->phases; ++x, panel += p->span * 4) {
+      size_t offsets[4];
+      const size_t count = at_most((size_t)(ay->taps - y), 4);
+      for (size_t i = 0; i < count; ++i) {
+        const int64_t tap = y + (int64_t)i;
+        offsets[i] = (size_t)(phase_of(py, ay, tap) * px->phases + x) * p->plane +
+                     (size_t)(shift_of(py, ay, tap) * px->places);
+      }
+      om_byte_panel_fill(&(om_byte_panel){.from = own->planes + place,
+                                          .offsets = offsets,
+                                          .terms = count,
+                                          .columns = p->span,
+                                          .width = at_most(p->span, left),
+                                          .flip = j->flip,
+                                          .panel = panel});
+    }
+  }
+}
+
+static void sum_chunk(const job *j, size_t channel, size_t lanes, const depthwise_slot *own) {
+  const quads *q = own->taps;
+  om_byte_taps t = {.a = q->weights,
+                    .is_a_signed = j->c->is_w_signed,
+                    .panel = own->panel,
+                    .offsets = q->offsets,
+                    .quads = q->count,
+                    .lanes = lanes,
+                    .sums = own->sums};
+  om_byte_taps_run(&t);
+  if (!j->has_w_zeros) return;
+  t.a = q->ones;
+  t.sums = own->cols;
+  om_byte_taps_run(&t);
+  take_zero(lanes, (uint32_t)j->c->w_zeros[channel], own->cols, own->sums);
+}
+
+static void run_channel(const job *j, size_t channel, const depthwise_slot *own) {
+  const om_conv_bytes *c = j->c;
+  const plan *p = j->p;
+  const size_t y = (j->image * out_channels_of(c->pass) + channel) * out_elems(c->pass);
+  fill_channel(c->pass, p, channel_of(j, channel), (uint8_t)c->x_zero, own->planes);
+  list_quads(j, c->w + channel * p->terms, own->taps);
+  for (size_t place = 0; place < p->results; place += CHUNK) {
+    const size_t width = at_most(p->results - place, CHUNK);
+    fill_lines(j, place, own);
+    sum_chunk(j, channel, om_size_align(width, OM_BYTE_RUN), own);
+    if (!c->sums) {
+      om_byte_finish_run(&(om_byte_finish){.sums = own->sums,
+                                           .stride = CHUNK,
+                                           .rows = 1,
+                                           .width = width,
+                                           .adds = j->adds + channel,
+                                           .factors = c->factors + channel,
+                                           .zero = c->y_zero,
+                                           .is_signed = c->is_y_signed,
+                                           .y = own->bytes + place});
+    }
+    for (size_t at = place; c->sums && at < place + width;) {
+      const run r = next_run(p, at, place + width);
+      store_sums(r.count, own->sums + r.first - place, j->adds[channel], c->sums + y + r.out);
+      at = r.first + r.count;
+    }
+  }
+  if (c->sums) return;
+  const size_t count = (size_t)p->axes[2].count, places = (size_t)p->axes[2].places;
+  for (size_t row = 0; row < (size_t)p->axes[1].count; ++row) {
+    om_byte_copy(own->bytes + row * places, count, c->y + y + row * count);
+  }
+}
+
+static void run_channels(void *arg, size_t begin, size_t end) {
+  const job *j = arg;
+  const plan *p = j->p;
+  for (size_t i = begin; i < end; ++i) {
+    const depthwise_slot own = depthwise_slot_at(p, j->slots + i * p->slot_bytes);
+    const size_t last = p->items * (i + 1) / p->slot_count;
+    for (size_t item = p->items * i / p->slot_count; item < last; ++item) {
+      run_channel(j, item, &own);
+    }
+  }
+}
+
+/* ---- All of it ---- */
+
+static void run_images(om_ctx *ctx, job *j) {
+  const om_conv_pass *pass = j->c->pass;
+  enum { CHANNELS = 4 }; /* whose planes are filled at once */
+  for (j->image = 0; j->image < (size_t)pass->batch; ++j->image) {
+    if (j->p->is_depthwise) {
+      om_parallel_for(ctx, j->p->slot_count, 1, run_channels, j);
+      continue;
+    }
+    if (!j->p->is_in_place) {
+      om_parallel_for(ctx, (size_t)(pass->groups * pass->in_channels), CHANNELS, fill_planes, j);
+    }
+    om_parallel_for(ctx, j->p->slot_count, 1, run_products, j);
+  }
+}
+
+void om_conv_bytes_run(om_ctx *ctx, const om_conv_bytes *c, void *scratch) {
+  enum { CHANNELS = 16 }; /* whose weights are added up at once */
+  const plan p = plan_of(c->pass);
+  const size_t out_channels = out_channels_of(c->pass);
+  const uint32_t flip = c->is_x_signed == c->is_w_signed ? 0x80 : 0;
+  job j = {.c = c,
+           .p = &p,
+           .flip = (uint8_t)flip,
+           .zero = (uint32_t)c->x_zero + (c->is_x_signed ? flip : 0u - flip),
+           .adds = scratch};
+  j.offsets = (size_t *)(void *)((uint8_t *)scratch + adds_bytes(c->pass));
+  j.planes = (uint8_t *)j.offsets + offsets_bytes(&p);
+  j.slots = j.planes + (p.is_depthwise ? 0 : p.planes);
+  for (size_t i = 0; i < out_channels; ++i) j.has_w_zeros = j.has_w_zeros || c->w_zeros[i] != 0;
+  om_parallel_for(ctx, out_channels, CHANNELS, sum_channels, &j);
+  if (offsets_bytes(&p) > 0) list_offsets(c->pass, &p, j.offsets);
+  run_images(ctx, &j);
+}
