@@ -91,6 +91,7 @@ typedef struct om_op {
                               NonMaxSuppression */
   size_t params_bytes;
   bool is_random;        /* never folded, never merged */
+  bool is_folded_late;   /* only where no rewrite wants what it reads in its place */
   bool is_sized_by_data; /* the elements of its inputs decide about its result's shape */
   /* Names of the attributes that are bodies, in the order of om_op_bodies.run; resolve sees to it
    * that they are there. Such an operator has no infer: run sets its outputs' types, shapes and

@@ -242,23 +242,23 @@ static om_status dynamic_run(om_ctx *ctx, const om_op_call *call) {
 }
 
 /* com.microsoft has both for types that ONNX took up later. */
-#define OM_QUANTIZE_ENTRIES(domain_name, first)                                                \
-  {.domain = domain_name,                                                                      \
-   .type = "QuantizeLinear",                                                                   \
-   .first_opset = first,                                                                       \
-   OM_RULE_COUNTS(2, 3, 1, 1),                                                                 \
-   .dtypes = OM_DT_NARROW_FLOAT | OM_DT(OM_DTYPE_I32),                                         \
-   .float32_inputs = 1u << 0 | 1u << 1,                                                        \
-   .params_bytes = sizeof(om_quantize_params),                                                 \
-   .resolve = resolve,                                                                         \
-   .infer = quantize_infer,                                                                    \
-   .scratch_bytes = scratch_bytes,                                                             \
-   .run = quantize_run},                                                                       \
-  {                                                                                            \
-    .domain = domain_name, .type = "DequantizeLinear", .first_opset = first,                   \
-    OM_RULE_COUNTS(2, 3, 1, 1), .dtypes = OM_DT_QUANTIZED | OM_DT(OM_DTYPE_I32),               \
-    .params_bytes = sizeof(om_quantize_params), .resolve = resolve, .infer = dequantize_infer, \
-    .scratch_bytes = scratch_bytes, .run = dequantize_run                                      \
+#define OM_QUANTIZE_ENTRIES(domain_name, first)                                             \
+  {.domain = domain_name,                                                                   \
+   .type = "QuantizeLinear",                                                                \
+   .first_opset = first,                                                                    \
+   OM_RULE_COUNTS(2, 3, 1, 1),                                                              \
+   .dtypes = OM_DT_NARROW_FLOAT | OM_DT(OM_DTYPE_I32),                                      \
+   .float32_inputs = 1u << 0 | 1u << 1,                                                     \
+   .params_bytes = sizeof(om_quantize_params),                                              \
+   .resolve = resolve,                                                                      \
+   .infer = quantize_infer,                                                                 \
+   .scratch_bytes = scratch_bytes,                                                          \
+   .run = quantize_run},                                                                    \
+  {                                                                                         \
+    .domain = domain_name, .type = "DequantizeLinear", .first_opset = first,                \
+    OM_RULE_COUNTS(2, 3, 1, 1), .dtypes = OM_DT_QUANTIZED | OM_DT(OM_DTYPE_I32),            \
+    .is_folded_late = true, .params_bytes = sizeof(om_quantize_params), .resolve = resolve, \
+    .infer = dequantize_infer, .scratch_bytes = scratch_bytes, .run = dequantize_run        \
   }
 
 const om_op om_ops_quantize[] = {

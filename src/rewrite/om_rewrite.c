@@ -4,6 +4,7 @@
 /* In this order: composed operators are patterns, identities hide them; attention has Transposes of
  * its own, others stand between a convolution and its bias. */
 static const om_rewrite *const table[] = {
+    &om_rewrite_quantized,
     &om_rewrite_compose,
     &om_rewrite_einsum,
     &om_rewrite_variadic,
@@ -53,10 +54,10 @@ static bool is_wanted(size_t index, const om_rewriter *rw) {
   return false;
 }
 
-om_status om_rewrite_graph(om_ctx *ctx, om_rewriter *rw) {
+om_status om_rewrite_graph(om_ctx *ctx, om_rewriter *rw, bool is_early) {
   OM_TRY(om_rewriter_refresh(ctx, rw));
   for (size_t i = 0; i < OM_COUNT_OF(table); ++i) {
-    if (!is_wanted(i, rw)) continue;
+    if (table[i]->is_early != is_early || !is_wanted(i, rw)) continue;
     OM_TRY(table[i]->apply(ctx, rw));
     OM_TRY(om_rewriter_refresh(ctx, rw));
     OM_TRY(om_rewriter_drop_dead(ctx, rw));

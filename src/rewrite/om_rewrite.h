@@ -42,6 +42,7 @@ typedef enum om_rewrite_asker { /* on whose wish a rewrite is applied */
 typedef struct om_rewrite {
   const char *name;
   bool in_fast, in_exact; /* modes it is allowed in */
+  bool is_early; /* applied before operators of om_op.is_folded_late are folded, else behind that */
   om_rewrite_asker asker;
   om_status (*apply)(om_ctx *ctx, om_rewriter *rw);
 } om_rewrite;
@@ -49,8 +50,8 @@ typedef struct om_rewrite {
 /* om_rewriter.left_out as the provider wishes; both may be NULL. */
 uint64_t om_rewrites_left_out(const om_provider *provider, const void *options);
 
-/* Applies the table's entries that fit rw, in order. */
-om_status om_rewrite_graph(om_ctx *ctx, om_rewriter *rw);
+/* Applies the table's entries that fit rw, the early ones or the others, in order. */
+om_status om_rewrite_graph(om_ctx *ctx, om_rewriter *rw, bool is_early);
 
 /* The entry with this index, NULL past the last. */
 const om_rewrite *om_rewrite_get(size_t index);
@@ -160,6 +161,7 @@ extern const om_rewrite om_rewrite_join_masks;
 extern const om_rewrite om_rewrite_layernorm_from_parts;
 extern const om_rewrite om_rewrite_packed_projections;
 extern const om_rewrite om_rewrite_qlinear;
+extern const om_rewrite om_rewrite_quantized;
 extern const om_rewrite om_rewrite_transposes;
 extern const om_rewrite om_rewrite_variadic;
 

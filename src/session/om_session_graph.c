@@ -164,7 +164,11 @@ static om_status fold_node(om_ctx *ctx, om_scope *scope, folder *f, om_node_id i
   return om_rewriter_drop(ctx, &scope->rewriter, id, "computed at load: all it reads is constant");
 }
 
-static om_status fold_constants(om_ctx *ctx, om_scope *scope, om_fold_budget *budget) {
+/* with_late: those of om_op.is_folded_late, too. */
+static om_status fold_constants(om_ctx *ctx,
+                                om_scope *scope,
+                                bool with_late,
+                                om_fold_budget *budget) {
   om_status st = OM_OK;
   om_status late = OM_OK;
   const om_graph *graph = &scope->graph;
@@ -179,6 +183,7 @@ static om_status fold_constants(om_ctx *ctx, om_scope *scope, om_fold_budget *bu
   OM_GO_NEW(f.results, most_outputs);
   OM_GO_NEW(f.held, most_inputs);
   for (om_node_id id = 0; id < graph->node_count; ++id) {
+    if (!with_late && graph->nodes[id].op->is_folded_late) continue;
     OM_GO(om_put_off(fold_node(ctx, scope, &f, id), &late));
   }
   OM_GO(late);
@@ -202,11 +207,13 @@ static om_status change_graph(om_ctx *ctx, om_scope *scope) {
   bool is_changed = true;
   while (is_changed) { /* at most as often as Ifs nest */
     OM_TRY(check_operators(ctx, &scope->graph));
-    OM_TRY(fold_constants(ctx, scope, &budget));
+    OM_TRY(fold_constants(ctx, scope, false, &budget));
+    OM_TRY(om_rewrite_graph(ctx, rw, true));
+    OM_TRY(fold_constants(ctx, scope, true, &budget));
     OM_TRY(om_scope_decide_constants(ctx, scope, &is_changed));
   }
-  OM_TRY(om_rewrite_graph(ctx, rw));
-  OM_TRY(fold_constants(ctx, scope, &budget));
+  OM_TRY(om_rewrite_graph(ctx, rw, false));
+  OM_TRY(fold_constants(ctx, scope, true, &budget));
   return om_rewriter_drop_dead(ctx, rw);
 }
 

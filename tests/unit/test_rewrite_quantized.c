@@ -1,0 +1,208 @@
+/* quantized_from_parts: graphs between DequantizeLinear and QuantizeLinear in fast mode beside the
+ * same in exact mode, where the rewrite is not applied: results are at most one step of y's scale
+ * apart. Which nodes are left is checked too. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "harness/om_model_text.h"
+
+enum { MOST_ELEMS = 4096, TEXT_BYTES = 8192 };
+
+typedef struct graph_case {
+  const char *name;
+  const char *nodes; /* from x, [2, 6, 9, 10], or its bytes dequantized, d, to the float f */
+  const char *zero;  /* y's zero point */
+  const char *left;  /* a type of nodes that are there afterwards */
+  int count;         /* of those */
+} graph_case;
+
+/* Constants that the cases have:
+ *   w, w5, v, g  bytes dequantized: weights of [8, 6, 3, 3] by channel, [6, 1, 5, 5], [8, 6, 1, 1]
+ * of uint8, [540, 7]; gt as g, turned, by row b            a bias of w's sums, of int32; c: of
+ * float32 e            bytes of [2, 6, 9, 10] with another scale */
+static const char constants[] =
+    "sx = Constant() value_float=0.0078; n1 = Constant() value_int=121; zx = Cast(n1) to=2; "
+    "qx = QuantizeLinear(x, sx, zx); d = DequantizeLinear(qx, sx, zx); "
+    "se = Constant() value_float=0.013; xe = Neg(x); qe = QuantizeLinear(xe, se, zx); "
+    "e = DequantizeLinear(qe, se, zx); "
+    "o = Constant() value_float=0.0; i = Constant() value_float=1.0; m = Constant() "
+    "value_float=126.0; n0 = Constant() value_int=0; zi = Cast(n0) to=3; "
+    "lw = Constant() value_float=432.0; rw = Range(o, lw, i); tw = Sin(rw); uw = Mul(tw, m); hw = "
+    "Constant() value_ints=[8, 6, 3, 3]; jw = Reshape(uw, hw); bw = Cast(jw) to=3; "
+    "sw = Constant() value_floats=[0.01, 0.002, 0.003, 0.01, 0.01, 0.02, 0.004, 0.006]; "
+    "n8 = Constant() value_ints=[0, 0, 0, 0, 0, 0, 0, 0]; zw = Cast(n8) to=3; "
+    "w = DequantizeLinear(bw, sw, zw) axis=0; "
+    "l5 = Constant() value_float=150.0; r5 = Range(o, l5, i); t5 = Sin(r5); u5 = Mul(t5, m); h5 = "
+    "Constant() value_ints=[6, 1, 5, 5]; j5 = Reshape(u5, h5); b5 = Cast(j5) to=3; "
+    "s5 = Constant() value_float=0.003; w5 = DequantizeLinear(b5, s5, zi); "
+    "lv = Constant() value_float=48.0; rv = Range(o, lv, i); bv = Cast(rv) to=2; hv = "
+    "Constant() value_ints=[8, 6, 1, 1]; jv = Reshape(bv, hv); n24 = Constant() value_int=24; zv = "
+    "Cast(n24) to=2; v = DequantizeLinear(jv, s5, zv); "
+    "lg = Constant() value_float=3780.0; rg = Range(o, lg, i); tg = Sin(rg); ug = Mul(tg, m); hg = "
+    "Constant() value_ints=[540, 7]; jg = Reshape(ug, hg); bg = Cast(jg) to=3; "
+    "g = DequantizeLinear(bg, s5, zi); kg = Transpose(bg); sg = Constant() value_floats=[0.01, "
+    "0.002, 0.003, 0.01, 0.01, 0.02, 0.004]; n7 = Constant() value_ints=[0, 0, 0, 0, 0, 0, 0]; zg "
+    "= "
+    "Cast(n7) to=3; gt = DequantizeLinear(kg, sg, zg) axis=0; "
+    "nb = Constant() value_ints=[-900, 800, 70, 6, 5, 444, 3, 2]; bb = Cast(nb) to=6; "
+    "sb = Mul(sx, sw); b = DequantizeLinear(bb, sb) axis=0; c = Cast(nb) to=1; ";
+
+static size_t run(const graph_case *c, om_mode mode, float *out, int *out_left) {
+  static char text[TEXT_BYTES];
+  om_text_rig rig;
+  om_session_options options = OM_SESSION_OPTIONS_INIT;
+  float x[2 * 6 * 9 * 10];
+  const om_diagnostics *d = NULL;
+  const int length =
+      snprintf(text,
+               sizeof text,
+               "(x: f32[2, 6, 9, 10]) -> y { %s %s ny = Constant() value_int=%s; zy = "
+               "Cast(ny) to=2; sy = Constant() value_float=0.0625; q = "
+               "QuantizeLinear(f, sy, zy); y = DequantizeLinear(q, sy, zy); }",
+               constants,
+               c->nodes,
+               c->zero);
+  assert_true(length > 0 && length < TEXT_BYTES);
+  for (size_t i = 0; i < OM_COUNT_OF(x); ++i) x[i] = (float)((i * 7919) % 1000) / 500.0f - 1.0f;
+  options.mode = mode;
+  om_text_rig_open(&rig, text, 17, &options);
+  om_named_tensor input = {"x", om_tensor_of(OM_DTYPE_F32, 4, (int64_t[]){2, 6, 9, 10}, x)};
+  om_named_tensor output = {"y", {0}};
+  if (om_text_rig_run(&rig, &input, 1, &output, 1) != OM_OK) {
+    fail_msg("%s: %s", c->name, rig.error.message);
+  }
+  const size_t count = om_tensor_elems(&output.tensor);
+  assert_true(count > 0 && count <= MOST_ELEMS);
+  memcpy(out, output.tensor.data, count * sizeof *out);
+  assert_int_equal(om_session_diagnose(rig.session, &input, 1, &d, &rig.error), OM_OK);
+  *out_left = 0;
+  for (size_t i = 0; i < d->node_count; ++i) {
+    const bool runs = d->nodes[i].place == OM_PLACE_CPU && d->nodes[i].output_count > 0;
+    if (runs && strcmp(d->nodes[i].op_type, c->left) == 0) *out_left += 1;
+  }
+  om_text_rig_close(&rig);
+  return count;
+}
+
+static void check(const graph_case *c) {
+  static float fast[MOST_ELEMS], exact[MOST_ELEMS];
+  int left = 0, unused = 0;
+  size_t others = 0;
+  const size_t count = run(c, OM_MODE_FAST, fast, &left);
+  assert_int_equal(run(c, OM_MODE_EXACT, exact, &unused), count);
+  bool differs = false;
+  for (size_t i = 0; i < count; ++i) {
+    const float d = fast[i] > exact[i] ? fast[i] - exact[i] : exact[i] - fast[i];
+    if (!(d <= 0.0625f)) fail_msg("%s: %g at %zu", c->name, (double)d, i);
+    if (d > 0.0f) others += 1;
+    differs = differs || exact[i] != exact[0];
+  }
+  if (others > count / 50) fail_msg("%s: %zu of %zu differ", c->name, others, count);
+  if (!differs) fail_msg("%s: all results are alike", c->name);
+  if (left != c->count) fail_msg("%s: %d of %s are left, not %d", c->name, left, c->left, c->count);
+}
+
+static void operators_run_on_bytes(void **state) {
+  static const graph_case cases[] = {
+      {"conv", "f = Conv(d, w) pads=[1, 1, 1, 1];", "128", "QLinearConv", 1},
+      {"conv_bias", "f = Conv(d, w, b) strides=[2, 2];", "128", "QLinearConv", 1},
+      {"conv_depthwise", "f = Conv(d, w5) group=6 pads=[2, 2, 2, 2];", "99", "QLinearConv", 1},
+      {"conv_unsigned", "f = Conv(d, v);", "100", "QLinearConv", 1},
+      {"conv_relu", "a = Conv(d, w, b); f = Relu(a);", "0", "Relu", 0},
+      {"conv_clip",
+       "k = Constant() value_float=15.9375; a = Conv(d, w, b); f = Clip(a, o, k);",
+       "0",
+       "QLinearConv",
+       1},
+      {"conv_least", "a = Conv(d, w, b); f = Clip(a, o);", "0", "QLinearConv", 1},
+      {"chain",
+       "a = Conv(d, v); qa = QuantizeLinear(a, s5, zv); da = DequantizeLinear(qa, s5, zv); "
+       "p = MaxPool(da) kernel_shape=[2, 2]; qp = QuantizeLinear(p, s5, zv); dp = "
+       "DequantizeLinear(qp, s5, zv); f = GlobalAveragePool(dp);",
+       "200",
+       "QLinearGlobalAveragePool",
+       1},
+      {"sum", "f = Add(d, e);", "128", "QLinearAdd", 1},
+      {"sum_relu", "a = Add(d, e); f = Relu(a);", "0", "QLinearAdd", 1},
+      {"product", "f = Mul(d, e);", "128", "QLinearMul", 1},
+      {"gemm",
+       "r = Flatten(x); q1 = QuantizeLinear(r, sx, zx); d1 = DequantizeLinear(q1, sx, zx); "
+       "f = Gemm(d1, g);",
+       "128",
+       "QGemm",
+       1},
+      {"gemm_turned",
+       "r = Flatten(d); q1 = QuantizeLinear(r, sx, zx); d1 = DequantizeLinear(q1, sx, zx); "
+       "f = Gemm(d1, gt) transB=1;",
+       "128",
+       "QGemm",
+       1},
+      {"moved", /* Flatten is of bytes: one DequantizeLinear, of y */
+       "r = Flatten(d); q1 = QuantizeLinear(r, sx, zx); d1 = DequantizeLinear(q1, sx, zx); "
+       "f = Gemm(d1, g);",
+       "128",
+       "DequantizeLinear",
+       1},
+      {"matmul",
+       "r = Flatten(d); q1 = QuantizeLinear(r, sx, zx); d1 = DequantizeLinear(q1, sx, zx); "
+       "f = MatMul(d1, g);",
+       "128",
+       "QLinearMatMul",
+       1},
+  };
+  (void)state;
+  for (size_t i = 0; i < OM_COUNT_OF(cases); ++i) check(&cases[i]);
+}
+
+static void others_stay(void **state) {
+  static const graph_case cases[] = {
+      {"relu_cuts", "a = Conv(d, w); f = Relu(a);", "3", "QLinearConv", 0},
+      {"clip_cuts",
+       "k = Constant() value_float=15.0; a = Conv(d, w, b); f = Clip(a, o, k);",
+       "0",
+       "QLinearConv",
+       0},
+      {"bias_of_floats", "f = Conv(d, w, c);", "128", "QLinearConv", 0},
+      {"bias_scale",
+       "k = DequantizeLinear(bb, sw) axis=0; f = Conv(d, w, k);",
+       "128",
+       "QLinearConv",
+       0},
+      {"x_of_floats", "f = Conv(x, w);", "128", "QLinearConv", 0},
+      {"read_twice",
+       "a = Conv(d, w); k = QuantizeLinear(a, sx, zx); u = DequantizeLinear(k, sx, zx); f = Add(a, "
+       "u);",
+       "128",
+       "QLinearConv",
+       0},
+      {"by_terms", /* a scale for each input channel */
+       "k = Constant() value_floats=[0.1, 0.2, 0.3, 0.1, 0.2, 0.3]; n6 = Constant() value_ints=[0, "
+       "0, "
+       "0, 0, 0, 0]; z6 = Cast(n6) to=3; u = DequantizeLinear(bw, k, z6) axis=1; f = Conv(d, u);",
+       "128",
+       "QLinearConv",
+       0},
+      {"gemm_alpha",
+       "r = Flatten(d); q1 = QuantizeLinear(r, sx, zx); d1 = DequantizeLinear(q1, sx, zx); "
+       "f = Gemm(d1, g) alpha=0.5;",
+       "128",
+       "QGemm",
+       0},
+      {"moved_and_scaled", "f = MaxPool(d) kernel_shape=[2, 2];", "121", "DequantizeLinear", 2},
+  };
+  (void)state;
+  for (size_t i = 0; i < OM_COUNT_OF(cases); ++i) check(&cases[i]);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(operators_run_on_bytes),
+      cmocka_unit_test(others_stay),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
