@@ -5,10 +5,12 @@
                        [--jobs N] [--totals FILE] [--verbose] [-- OPTIONS FOR THE ops PROGRAMS]
 
 The programs and their labels are CTest's. A program that speaks TAP counts by its lines, another
-as one case. A line for each program; the lines of failed cases; the programs' whole output is in
-BUILD/test-logs. With --totals the numbers are added to those in FILE: "passed failed skipped".
+as one case. A line for each program; the lines of failed cases; at the end why cases were skipped:
+what stands behind "# SKIP", or in a line "# skipped: REASON" before. The programs' whole output is
+in BUILD/test-logs. With --totals the numbers are added to those in FILE: "passed failed skipped".
 """
 import argparse
+import collections
 import concurrent.futures
 import json
 import os
@@ -19,7 +21,8 @@ import sys
 import time
 
 TAP = re.compile(r"^(not )?ok\b(?: (\d+))?(?: - )?(.*)$")
-SKIP = re.compile(r"# *skip", re.IGNORECASE)
+SKIP = re.compile(r"# *skip\b *(.*)", re.IGNORECASE)
+SKIP_REASON = "# skipped: "
 SKIP_CODE = 77
 
 
@@ -29,13 +32,18 @@ class Result:
         self.passed = self.failed = self.skipped = 0
         self.seconds = 0.0
         self.complaints = []            # lines that tell what failed
+        self.reasons = collections.Counter()    # of skipped cases
 
     def count(self, output, code):
         lines = output.splitlines()
+        reason = ""
         for number, line in enumerate(lines):
+            if line.startswith(SKIP_REASON):
+                reason = line.removeprefix(SKIP_REASON)
             match = TAP.match(line)
             if not match:
                 continue
+            skip = SKIP.search(match.group(3))
             if match.group(1):
                 self.failed += 1
                 self.complaints.append(line)
@@ -43,10 +51,12 @@ class Result:
                     if not more.startswith("#"):
                         break
                     self.complaints.append(more)
-            elif SKIP.search(match.group(3)):
+            elif skip:
                 self.skipped += 1
+                self.reasons[reason or skip.group(1)] += 1
             else:
                 self.passed += 1
+            reason = ""
         self.add_exit(lines, code)
 
     def add_exit(self, lines, code):
@@ -55,6 +65,8 @@ class Result:
             if not has_cases:
                 self.passed += code == 0
                 self.skipped += code == SKIP_CODE
+                if code == SKIP_CODE and lines:
+                    self.reasons[lines[-1]] += 1
         elif self.failed == 0 or code not in range(1, 128):
             self.failed += 1
             self.complaints += lines[-40:]
@@ -128,17 +140,21 @@ def main():
     logs = args.build / "test-logs"
     logs.mkdir(exist_ok=True)
     totals = [0, 0, 0]
+    reasons = collections.Counter()
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         futures = [pool.submit(run_test, test, extra, logs) for test in tests]
         for future in concurrent.futures.as_completed(futures):
             r = future.result()
             totals = [a + b for a, b in zip(totals, (r.passed, r.failed, r.skipped))]
+            reasons += r.reasons
             print(f"{'FAIL' if r.failed else ' ok '} {r.name:44} {r.passed:5} passed {r.failed:4} failed "
                   f"{r.skipped:4} skipped {r.seconds:7.1f} s", flush=True)
             for line in r.complaints if args.verbose else r.complaints[:60]:
                 print("     " + line, flush=True)
     if args.totals:
         add_totals(args.totals, totals)
+    for reason, count in reasons.most_common():
+        print(f"{count:5} skipped: {reason}", flush=True)
     print(f"{args.build}: {totals[0]} passed, {totals[1]} failed, {totals[2]} skipped", flush=True)
     return 1 if totals[1] else 0
 

@@ -14,6 +14,8 @@
 
 #include <onemodel/gpu.h>
 
+#include "harness/om_test_skip.h"
+
 #if defined(__SANITIZE_THREAD__)
 #  define HAS_THREAD_SANITIZER 1
 #elif defined(__has_feature)
@@ -110,10 +112,11 @@ static void run_workers(const char *backend, bool shares_session) {
 
 static void skip_without_vulkan(void) {
 #ifdef HAS_THREAD_SANITIZER
-  skip();
+  OM_TEST_SKIP("drivers are not made for the thread sanitizer");
 #else
   size_t count = 0;
-  if (om_gpu_list(NULL, 0, &count, NULL) != OM_OK || count == 0) skip();
+  if (om_gpu_list(NULL, 0, &count, NULL) != OM_OK || count == 0)
+    OM_TEST_SKIP("there is no Vulkan device");
 #endif
 }
 

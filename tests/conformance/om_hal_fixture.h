@@ -21,6 +21,7 @@
 
 #include "abi/elementwise_params.h"
 #include "gpu/hal/om_hal.h"
+#include "harness/om_test_skip.h"
 #include "om_shaders.h"
 #ifdef OM_WITH_VULKAN
 #  include "gpu/hal/vulkan/om_vk_device.h"

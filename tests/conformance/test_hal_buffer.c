@@ -82,8 +82,7 @@ static void lent_memory_feeds_copies(void **state) {
   enum { BYTES = 256 * sizeof(float) };
   om_hal_buffer *lent[3] = {NULL};
   if (!hf.target.hal->host_view) {
-    print_message("the backend lends no memory\n");
-    skip();
+    OM_TEST_SKIP("the backend lends no memory");
   }
   om_hal_buffer *device = hf_buffer(OM_HAL_DEVICE, BYTES);
   for (int k = 0; k < 3; ++k) { /* also where they share a block of the device's */

@@ -89,7 +89,7 @@ static void record_add(om_hal_recording *recording,
 static void refused_elsewhere(void **state) {
   om_hal_kernel *kernel = NULL;
   (void)state;
-  if (has_sm90()) skip();
+  if (has_sm90()) OM_TEST_SKIP("the device has kernels for Hopper");
   HF_FAILS(create(&add_shader, 0, &kernel), OM_E_UNSUPPORTED, "is for Hopper");
   assert_null(kernel);
 }
@@ -97,7 +97,7 @@ static void refused_elsewhere(void **state) {
 static void adds(void **state) {
   om_hal_kernel *kernel = NULL;
   (void)state;
-  if (!has_sm90()) skip();
+  if (!has_sm90()) OM_TEST_SKIP("the device has no kernels for Hopper");
   HF_OK(create(&add_shader, 0.5F, &kernel));
   om_hal_buffer *x = hf_ramp(COUNT, 1, 1);
   om_hal_buffer *y = hf_ramp(COUNT, 0, 0);
@@ -117,7 +117,7 @@ static void one_text_serves_all_constants(void **state) {
   om_hal_kernel *kernels[2] = {NULL, NULL};
   om_hal_kernel_desc descs[2] = {{.shader = &add_shader}, {.shader = &add_shader}};
   (void)state;
-  if (!has_sm90()) skip();
+  if (!has_sm90()) OM_TEST_SKIP("the device has no kernels for Hopper");
   for (int i = 0; i < 2; ++i) {
     const float constant = (float)(i + 1);
     memcpy(descs[i].constants, &constant, sizeof constant);
@@ -144,7 +144,7 @@ static void alternates_with_spirv(void **state) {
   enum { PAIRS = 500 };
   om_hal_kernel *ptx = NULL;
   (void)state;
-  if (!has_sm90()) skip();
+  if (!has_sm90()) OM_TEST_SKIP("the device has no kernels for Hopper");
   HF_OK(create(&add_shader, 1, &ptx));
   om_hal_kernel *spirv = hf_kernel(HF_ADD_SCALAR);
   om_hal_buffer *x = hf_ramp(COUNT, 0, 1);
@@ -172,7 +172,7 @@ static void too_much_shared_memory_is_refused(void **state) {
   om_hal_shader shader = add_shader;
   om_hal_kernel *kernel = NULL;
   (void)state;
-  if (!has_sm90()) skip();
+  if (!has_sm90()) OM_TEST_SKIP("the device has no kernels for Hopper");
   shader.shared_bytes = OM_HAL_SM90_SHARED_BYTES + 4;
   HF_FAILS(create(&shader, 0, &kernel), OM_E_UNSUPPORTED, "232452 bytes of shared memory");
   assert_null(kernel);
@@ -184,7 +184,8 @@ static void broken_text_is_refused(void **state) {
   om_hal_shader shader = add_shader;
   om_hal_kernel *kernel = NULL;
   (void)state;
-  if (!has_sm90() || !hf.target.computes) skip();
+  if (!has_sm90() || !hf.target.computes)
+    OM_TEST_SKIP("no device that compiles kernels for Hopper");
   shader.code = text;
   shader.code_bytes = sizeof text - 1;
   assert_int_not_equal(create(&shader, 0, &kernel), OM_OK);

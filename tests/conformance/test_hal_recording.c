@@ -160,7 +160,7 @@ static void submissions_in_order(void **state) {
 
 static void timestamps_grow(void **state) {
   (void)state;
-  if (!hf.target.hal->features(hf.device)->timestamps) skip();
+  if (!hf.target.hal->features(hf.device)->timestamps) OM_TEST_SKIP("the device has no timestamps");
   om_hal_kernel *kernel = hf_kernel(HF_ADD_SCALAR);
   om_hal_buffer *a = hf_ramp(ELEMS, 0.0F, 1.0F);
   om_hal_buffer *b = hf_buffer(OM_HAL_DEVICE, BYTES);

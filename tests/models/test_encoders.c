@@ -21,6 +21,7 @@
 #include "harness/om_test_case.h"
 #include "harness/om_test_float64.h"
 #include "harness/om_test_model.h"
+#include "harness/om_test_skip.h"
 
 enum { WORDS = 200, BANDS = 16, LAYERS = 2, WIDTH = 128, MAX_INPUTS = 3 };
 
@@ -223,7 +224,7 @@ static void check_with(const om_model *model, const encoder_model *of, const sha
 
 static void encoder(void **state) {
   const encoder_model *of = *state;
-  if (!are_there) skip();
+  if (!are_there) OM_TEST_SKIP("the models could not be made");
   om_model *model = load(of->name);
   for (size_t i = 0; i < OM_COUNT_OF(shapes); ++i) check_with(model, of, &shapes[i]);
   om_model_destroy(model);
@@ -276,7 +277,7 @@ static void bits_stay_beside_other_sessions(void **state) {
   worker workers[THREADS] = {0};
   pthread_t threads[THREADS];
   (void)state;
-  if (!are_there) skip();
+  if (!are_there) OM_TEST_SKIP("the models could not be made");
   const char *device = om_test_backend_is_there("vulkan") ? "vulkan" : NULL;
   om_model *model = load("bert_new");
   const om_test_executor executors[3] = {

@@ -31,6 +31,7 @@
 #include "harness/om_test_compare.h"
 #include "harness/om_test_float64.h"
 #include "harness/om_test_model.h"
+#include "harness/om_test_skip.h"
 
 #define DETECTOR   "ch_PP-OCRv4_det_infer.onnx"
 #define RECOGNISER "ch_PP-OCRv4_rec_infer.onnx"
@@ -225,8 +226,9 @@ typedef struct tested_case {
 static void model_runs(void **state) {
   const tested_case *t = *state;
   const om_test_executor one_thread = {NULL, OM_MODE_EXACT, 1};
-  if (models_folder[0] == '\0') skip();
-  if (t->executor.backend && !om_test_backend_is_there(t->executor.backend)) skip();
+  if (models_folder[0] == '\0') OM_TEST_SKIP("the models could not be had");
+  if (t->executor.backend && !om_test_backend_is_there(t->executor.backend))
+    OM_TEST_SKIP("there is no %s device", t->executor.backend);
   if (!t->references->float64) make_references(t->test_case, t->references);
   om_tensor result = run_model(t->test_case, &t->executor);
   check_result(t->test_case, t->references, &result);

@@ -19,6 +19,7 @@
 
 #include "harness/om_test_case.h"
 #include "harness/om_test_model.h"
+#include "harness/om_test_skip.h"
 
 #define LIMIT 1e-5
 enum { MOST_STATES = 2, MOST_STATE_ELEMS = 256 };
@@ -183,7 +184,7 @@ static void check(const sound_case *c, const float *results, const om_tensor *ex
 
 static void test_case(void **state) {
   const sound_case *c = *state;
-  if (!are_there) skip();
+  if (!are_there) OM_TEST_SKIP("the models could not be made");
   om_tensor frames = read_frames(c->name, "x"), expected = read_frames(c->name, "y");
   const om_test_executor executors[] = {
       {NULL, OM_MODE_EXACT, 1}, {NULL, OM_MODE_EXACT, 3}, {NULL, OM_MODE_FAST, 2}};

@@ -15,12 +15,8 @@
 #ifndef GPU_RIG_H
 #define GPU_RIG_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-
 #include "gpu/om_gpu_state.h"
-/* cmocka.h needs the above. */
-#include <cmocka.h>
+#include "harness/om_test_skip.h"
 
 enum { RIG_VALUES = 64, RIG_STEPS = 32, RIG_OPERANDS = 4, RIG_PARAMS = 256 };
 
@@ -65,8 +61,7 @@ static inline void rig_open_with(gpu_rig *rig, const om_gpu_options *options, om
   om_status st =
       om_gpu_provider()->open(&rig->ctx, om_gpu_provider(), options, mode, &rig->session);
   if (st == OM_E_UNSUPPORTED) {
-    print_message("%s\n", rig->error.message);
-    skip();
+    OM_TEST_SKIP("%s", rig->error.message);
   }
   rig_check(rig, st);
 }

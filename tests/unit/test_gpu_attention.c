@@ -81,7 +81,7 @@ static void test_kernels_of_float16(void **state) {
 static void test_exact_on_hopper(void **state) {
   const om_mode exact = OM_MODE_EXACT;
   (void)state;
-  if (!om_has_sm90_kernels) skip();
+  if (!om_has_sm90_kernels) OM_TEST_SKIP("kernels for Hopper are not in this build");
   expect_kernel_on("Hopper",
                    OM_DTYPE_F32,
                    exact,
@@ -109,7 +109,7 @@ static void test_exact_rows_on_hopper(void **state) {
       {1600, "attention_softmax_exact"},
   };
   (void)state;
-  if (!om_has_sm90_kernels) skip();
+  if (!om_has_sm90_kernels) OM_TEST_SKIP("kernels for Hopper are not in this build");
   for (size_t i = 0; i < OM_COUNT_OF(cases); ++i) {
     const shape s = {1, 64, cases[i].keys, 2, 64};
     expect_launch_on("Hopper", OM_DTYPE_F32, OM_MODE_EXACT, &s, 1, cases[i].name);
@@ -122,7 +122,7 @@ static void expect_hopper(om_dtype dtype, const shape *s, const char *name) {
 
 static void test_kernels_of_hopper(void **state) {
   (void)state;
-  if (!om_has_sm90_kernels) skip();
+  if (!om_has_sm90_kernels) OM_TEST_SKIP("kernels for Hopper are not in this build");
   expect_hopper(OM_DTYPE_F32, &(shape){1, 128, 128, 12, 32}, "attention_sm90_64x64_32");
   expect_hopper(OM_DTYPE_F32, &(shape){8, 128, 128, 12, 32}, "attention_sm90_128x64_32");
   expect_hopper(OM_DTYPE_F32, &(shape){1, 128, 128, 12, 64}, "attention_sm90_64x64_64");

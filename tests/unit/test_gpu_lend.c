@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "harness/om_graph_builder.h"
+#include "harness/om_test_skip.h"
 #include "onemodel/gpu.h"
 
 enum { ELEMS = 1000 };
@@ -59,8 +60,7 @@ static void test_results_of_two_regions(void **state) {
   options.provider = om_gpu_provider();
   if (om_session_create(model, &options, &session, &error) != OM_OK) {
     om_model_destroy(model);
-    print_message("skipped: %s\n", error.message);
-    skip();
+    OM_TEST_SKIP("%s", error.message);
   }
   for (size_t elems = ELEMS; elems > 0; elems /= 3) {
     om_named_tensor lent[2] = {{.name = "first"}, {.name = "last"}};
@@ -132,8 +132,7 @@ static lending open_lending(om_model *model, const char *backend) {
   }
   if (om_session_create(l.model, &options, &l.session, &error) != OM_OK) {
     om_model_destroy(l.model);
-    print_message("skipped: %s\n", error.message);
-    skip();
+    OM_TEST_SKIP("%s", error.message);
   }
   return l;
 }

@@ -98,7 +98,7 @@ static void test_halves_count(void **state) {
   enum { HALF_CASES = 1 << 17 };
   (void)state;
   rig_open(rig, NULL, OM_MODE_EXACT, false);
-  if (!rig->session->features.storage_16bit) skip();
+  if (!rig->session->features.storage_16bit) OM_TEST_SKIP("the device has no 16-bit storage");
   break_trial(1, 5, 1);
   assert_int_equal(rig->session->failed_primitives, OM_PRIMITIVE_FLOAT16);
   break_trial(1, HALF_CASES + 5, 1);
@@ -113,7 +113,7 @@ static void test_halves_count(void **state) {
 static void test_kernels_for_hopper_count(void **state) {
   om_gpu_options options = OM_GPU_OPTIONS_INIT;
   (void)state;
-  if (!om_has_sm90_kernels) skip();
+  if (!om_has_sm90_kernels) OM_TEST_SKIP("kernels for Hopper are not in this build");
   options.backend = "null";
   options.device = "Hopper";
   rig_open_with(rig, &options, OM_MODE_EXACT);

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "harness/om_test_skip.h"
+
 /* The text itself, so that the forms which a call would not pick are here too. */
 #define om_product_group_f32  picked_group_f32
 #define om_product_group_f64  picked_group_f64
@@ -145,7 +147,7 @@ static void test_avx2(void **state) {
     return;
   }
 #endif
-  skip();
+  OM_TEST_SKIP("the processor has no AVX2");
 }
 
 static void test_avx512(void **state) {
@@ -156,7 +158,7 @@ static void test_avx512(void **state) {
     return;
   }
 #endif
-  skip();
+  OM_TEST_SKIP("the processor has no AVX-512");
 }
 
 /* Integers wrap: the order does not matter, and 64-bit sums tell whether each term was taken. */

@@ -11,6 +11,7 @@
 
 #include "harness/om_fault.h"
 #include "harness/om_message.h"
+#include "harness/om_test_skip.h"
 #include "onemodel/gpu.h"
 #include "rewrite/om_joined.h"
 
@@ -401,7 +402,7 @@ static void bits_are_the_same(void **state) {
 static void halves_are_widened(void **state) {
   const storage s = {.byte_count = STORED_BYTES};
   (void)state;
-  if (!has_vulkan()) skip();
+  if (!has_vulkan()) OM_TEST_SKIP("there is no Vulkan device");
   assert_int_equal(setenv("ONEMODEL_GPU_NO_16BIT_STORAGE", "1", 1), 0);
   compare(&cases[1], "vulkan", OM_MODE_FAST, s);
   compare(&cases[1], "vulkan", OM_MODE_EXACT, s);
