@@ -44,7 +44,7 @@ typedef struct om_gpu_options {
                                  it */
 } om_gpu_options;
 
-#define OM_GPU_OPTIONS_INIT {.struct_bytes = sizeof(om_gpu_options)}
+#define OM_GPU_OPTIONS_INIT OM_STRUCT_INIT(om_gpu_options)
 
 typedef struct om_gpu_device {
   char name[256];

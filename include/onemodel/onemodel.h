@@ -57,6 +57,19 @@ extern "C" {
 #  define OM_MUST_CHECK __attribute__((warn_unused_result))
 #endif
 
+/* Options at their defaults, which those below are made with: OM_SESSION_OPTIONS_INIT and others.
+ * C++ has named initialisers only since C++20. */
+#ifdef __cplusplus
+#  define OM_STRUCT_INIT(type)               \
+    [] {                                     \
+      type options = {};                     \
+      options.struct_bytes = sizeof options; \
+      return options;                        \
+    }()
+#else
+#  define OM_STRUCT_INIT(type) {.struct_bytes = sizeof(type)}
+#endif
+
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
 /* The values are ABI. */
@@ -231,7 +244,7 @@ typedef struct om_model_options {
                               the folder. read during the call only */
 } om_model_options;
 
-#define OM_MODEL_OPTIONS_INIT {.struct_bytes = sizeof(om_model_options)}
+#define OM_MODEL_OPTIONS_INIT OM_STRUCT_INIT(om_model_options)
 
 /* Maps the file and reads its graph. Tensor data stays in the file.
  *
@@ -337,7 +350,7 @@ typedef struct om_session_options {
                          allocated. */
 } om_session_options;
 
-#define OM_SESSION_OPTIONS_INIT {.struct_bytes = sizeof(om_session_options)}
+#define OM_SESSION_OPTIONS_INIT OM_STRUCT_INIT(om_session_options)
 
 /* Makes a model ready to run.
  *
