@@ -5,7 +5,7 @@
 
 /* The refusal that is known without asking the provider, or NULL. */
 static const char *settled_reason(const om_plan *plan, const om_step *step) {
-  if (!plan->source.provider) return "no provider was given";
+  if (!plan->source.provider) return "the session has no device";
   if (step->call.node->op->bodies[0]) return "its bodies are begun by the host, as data decides";
   if (plan->source.refusals[step->node]) return plan->source.refusals[step->node];
   if (step->is_dynamic) return "its shape is only known at run time";

@@ -389,7 +389,7 @@ static void nodes_of_bodies_are_listed(void **state) {
   run(&rig, inputs, 3, &output, 1);
   assert_int_equal(om_session_diagnose(rig.session, inputs, 3, &diagnostics, &rig.error), OM_OK);
   node = find_node(diagnostics, "Sub_1");
-  assert_string_equal(node->reason, "no provider was given");
+  assert_string_equal(node->reason, "the session has no device");
   assert_string_equal(node->body, "body");
   assert_string_equal(diagnostics->nodes[node->outer].name, "Loop_0");
   assert_true(diagnostics->nodes[node->outer].outer == OM_NO_OUTER);

@@ -301,7 +301,7 @@ static void gives_a_reason_on_the_cpu_alone(void **state) {
   const om_diagnostics *d = diagnose(session, NULL, 0);
   assert_int_equal(d->nodes_on_cpu, 6);
   assert_int_equal(d->region_count, 0);
-  assert_string_equal(find(d, "D1")->reason, "no provider was given");
+  assert_string_equal(find(d, "D1")->reason, "the session has no device");
   om_session_destroy(session);
   om_model_destroy(model);
 }

@@ -57,7 +57,9 @@ static void print_summary(const attribution *it) {
       const attributed *row = &it->rows[i];
       if (row->is_made[k] && (!worst || row->added[k] > worst->added[k])) worst = row;
     }
-    if (worst) {
+    if (worst && worst->added[k] == 0) {
+      printf("%s: no step adds an error\n", it->executors[k]);
+    } else if (worst) {
       printf("%s: %s (%s) adds most, %.2g\n",
              it->executors[k],
              worst->node,

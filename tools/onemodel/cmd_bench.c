@@ -73,95 +73,112 @@ static int measure(const options *o,
   return code;
 }
 
-static void print_figures(const opened *it, const figures *f, bool as_json) {
+/* What is printed beside the figures. */
+typedef struct surroundings {
+  om_session_statistics statistics;
+  om_gpu_info gpu;
+  bool has_device;
+  double rss_mb; /* of the process, at most */
+} surroundings;
+
+static surroundings get_surroundings(const opened *it) {
   struct rusage usage;
   om_error error;
-  om_gpu_info info = {0};
-  om_session_statistics s = om_session_get_statistics(it->session);
+  surroundings s = {.statistics = om_session_get_statistics(it->session)};
   getrusage(RUSAGE_SELF, &usage);
-  double rss_mb = (double)usage.ru_maxrss * 1024 / 1e6;
-  bool has_device = it->on_gpu && om_gpu_get_info(it->session, &info, &error) == OM_OK;
-  if (as_json) {
-    printf(
-        "{\"create_ms\": %.3f, \"first_run_ms\": %.3f, \"runs\": %u, \"wall_ms\": {\"min\": %.4f, "
-        "\"p10\": %.4f, \"median\": %.4f, \"p90\": %.4f, \"max\": %.4f}, ",
-        f->create_ms,
-        f->first_ms,
-        f->runs,
-        f->wall[0],
-        f->wall[1],
-        f->wall[2],
-        f->wall[3],
-        f->wall[4]);
-    printf("\"allocations\": %llu, \"peak_rss_mb\": %.1f, \"session_peak_mb\": %.3f",
-           (unsigned long long)f->allocations,
-           rss_mb,
-           (double)s.host_peak_bytes / 1e6);
-    if (has_device) {
-      printf(", \"device\": ");
-      json_text(stdout, info.device.name);
-      printf(", \"driver\": ");
-      json_text(stdout, info.device.driver);
-      printf(
-          ", \"device_ms\": %.4f, \"host_ms\": %.4f, \"dispatches\": %llu, \"submissions\": %llu, "
-          "\"record_ms\": %.4f, \"submit_ms\": %.4f, \"wait_ms\": %.4f, \"arena_mb\": %.3f, "
-          "\"live_mb\": %.3f, \"weights_mb\": %.3f, \"staged_mb\": %.3f, \"sm90\": %s",
-          f->device[2],
-          f->wall[2] - f->device[2],
-          (unsigned long long)info.dispatches,
-          (unsigned long long)info.submissions,
-          info.record_ms,
-          info.submit_ms,
-          info.wait_ms,
-          (double)info.arena_bytes / 1e6,
-          (double)info.live_bytes / 1e6,
-          (double)info.weight_bytes / 1e6,
-          (double)info.staged_bytes / 1e6,
-          info.has_sm90 ? "true" : "false");
-    }
-    if (f->profile.runs > 0) {
-      printf(", \"profile\": {");
-      profile_print_json(&f->profile);
-      printf("}");
-    }
-    printf("}\n");
-    return;
+  s.rss_mb = (double)usage.ru_maxrss * 1024 / 1e6;
+  s.has_device = it->on_gpu && om_gpu_get_info(it->session, &s.gpu, &error) == OM_OK;
+  return s;
+}
+
+static void print_json_device(const figures *f, const om_gpu_info *info) {
+  printf(", \"device\": ");
+  json_text(stdout, info->device.name);
+  printf(", \"driver\": ");
+  json_text(stdout, info->device.driver);
+  printf(
+      ", \"device_ms\": %.4f, \"host_ms\": %.4f, \"dispatches\": %llu, \"submissions\": %llu, "
+      "\"record_ms\": %.4f, \"submit_ms\": %.4f, \"wait_ms\": %.4f, \"arena_mb\": %.3f, "
+      "\"live_mb\": %.3f, \"weights_mb\": %.3f, \"staged_mb\": %.3f, \"sm90\": %s",
+      f->device[2],
+      f->wall[2] - f->device[2],
+      (unsigned long long)info->dispatches,
+      (unsigned long long)info->submissions,
+      info->record_ms,
+      info->submit_ms,
+      info->wait_ms,
+      (double)info->arena_bytes / 1e6,
+      (double)info->live_bytes / 1e6,
+      (double)info->weight_bytes / 1e6,
+      (double)info->staged_bytes / 1e6,
+      info->has_sm90 ? "true" : "false");
+}
+
+static void print_json(const figures *f, const surroundings *s) {
+  printf(
+      "{\"create_ms\": %.3f, \"first_run_ms\": %.3f, \"runs\": %u, \"wall_ms\": {\"min\": %.4f, "
+      "\"p10\": %.4f, \"median\": %.4f, \"p90\": %.4f, \"max\": %.4f}, ",
+      f->create_ms,
+      f->first_ms,
+      f->runs,
+      f->wall[0],
+      f->wall[1],
+      f->wall[2],
+      f->wall[3],
+      f->wall[4]);
+  printf("\"allocations\": %llu, \"peak_rss_mb\": %.1f, \"session_peak_mb\": %.3f",
+         (unsigned long long)f->allocations,
+         s->rss_mb,
+         (double)s->statistics.host_peak_bytes / 1e6);
+  if (s->has_device) print_json_device(f, &s->gpu);
+  if (f->profile.runs > 0) {
+    printf(", \"profile\": {");
+    profile_print_json(&f->profile);
+    printf("}");
   }
+  printf("}\n");
+}
+
+static const char *plural(uint64_t count) {
+  return count == 1 ? "" : "s";
+}
+
+static void print_device(const figures *f, const om_gpu_info *info) {
+  printf("device %.3f ms, host beside it %.3f ms; %llu dispatch%s in %llu submission%s on %s%s\n",
+         f->device[2],
+         f->wall[2] - f->device[2],
+         (unsigned long long)info->dispatches,
+         info->dispatches == 1 ? "" : "es",
+         (unsigned long long)info->submissions,
+         plural(info->submissions),
+         info->device.name,
+         info->has_sm90 ? ", with the kernels for Hopper" : "");
+  printf("the last run: %.2f MB copied and %.3f ms before the submission, %.3f ms submitting, ",
+         (double)info->staged_bytes / 1e6,
+         info->record_ms,
+         info->submit_ms);
+  printf("%.3f ms waiting and reading back\n", info->wait_ms);
+  printf("device memory: weights %.2f MB, arena %.2f MB, ",
+         (double)info->weight_bytes / 1e6,
+         (double)info->arena_bytes / 1e6);
+  printf("%.3f times the %.2f MB that are there at once\n",
+         info->live_bytes ? (double)info->arena_bytes / (double)info->live_bytes : 0,
+         (double)info->live_bytes / 1e6);
+}
+
+static void print_text(const figures *f, const surroundings *s) {
   printf("session made in %.1f ms, first run %.1f ms\n", f->create_ms, f->first_ms);
-  printf("%u runs: median %.3f ms (10 %% below %.3f, 90 %% below %.3f, least %.3f)\n",
+  printf("%u run%s: median %.3f ms (10 %% below %.3f, 90 %% below %.3f, least %.3f)\n",
          f->runs,
+         plural(f->runs),
          f->wall[2],
          f->wall[1],
          f->wall[3],
          f->wall[0]);
-  if (has_device) {
-    printf("device %.3f ms, host beside it %.3f ms; %llu dispatches in %llu submission%s on %s%s\n",
-           f->device[2],
-           f->wall[2] - f->device[2],
-           (unsigned long long)info.dispatches,
-           (unsigned long long)info.submissions,
-           info.submissions == 1 ? "" : "s",
-           info.device.name,
-           info.has_sm90 ? ", with the kernels for Hopper" : "");
-    printf(
-        "the last run: %.2f MB copied and %.3f ms before the submission, %.3f ms submitting, %.3f "
-        "ms "
-        "waiting and reading back\n",
-        (double)info.staged_bytes / 1e6,
-        info.record_ms,
-        info.submit_ms,
-        info.wait_ms);
-    printf(
-        "device memory: weights %.2f MB, arena %.2f MB, %.3f times the %.2f MB that are there at "
-        "once\n",
-        (double)info.weight_bytes / 1e6,
-        (double)info.arena_bytes / 1e6,
-        info.live_bytes ? (double)info.arena_bytes / (double)info.live_bytes : 0,
-        (double)info.live_bytes / 1e6);
-  }
+  if (s->has_device) print_device(f, &s->gpu);
   printf("allocations after the warm-up: %llu; peak memory of the process %.1f MB\n",
          (unsigned long long)f->allocations,
-         rss_mb);
+         s->rss_mb);
   if (f->profile.runs > 0) profile_print(&f->profile);
 }
 
@@ -195,7 +212,10 @@ int command_bench(int argc, char **argv) {
   }
   for (size_t i = 0; i < info->output_count; ++i) outputs[i].name = info->outputs[i].name;
   code = measure(&o, &it, &inputs, outputs, info->output_count, &f);
-  if (code == EXIT_DONE) print_figures(&it, &f, o.as_json);
+  if (code == EXIT_DONE) {
+    const surroundings s = get_surroundings(&it);
+    o.as_json ? print_json(&f, &s) : print_text(&f, &s);
+  }
 done:
   profile_free(&f.profile);
   free(outputs);

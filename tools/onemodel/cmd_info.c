@@ -54,7 +54,7 @@ static void print_values(const char *title, const om_value_info *values, size_t 
 
 static void print_table(const om_model_info *info,
                         const type_count *types,
-                        size_t type_count_,
+                        size_t count,
                         size_t in_bodies) {
   print_values("inputs", info->inputs, info->input_count);
   print_values("outputs", info->outputs, info->output_count);
@@ -65,10 +65,10 @@ static void print_table(const om_model_info *info,
            *domain ? domain : "ai.onnx",
            (long long)info->opsets[i].version);
   }
-  printf("%-10s %zu nodes of %zu types", "operators", info->node_count, type_count_);
+  printf("%-10s %zu nodes of %zu types", "operators", info->node_count, count);
   if (in_bodies > 0) printf(", %zu of them in bodies", in_bodies);
   printf("\n");
-  for (size_t i = 0; i < type_count_; ++i) {
+  for (size_t i = 0; i < count; ++i) {
     printf("%10s %6zu %s%s%s\n",
            "",
            types[i].count,
@@ -76,10 +76,14 @@ static void print_table(const om_model_info *info,
            *types[i].domain ? "." : "",
            types[i].type);
   }
-  printf("%-10s %zu, %.2f MB\n", "weights", info->weight_count, (double)info->weight_bytes / 1e6);
-  printf("%-10s %.2f MB, IR version %lld%s%s\n",
+  char bytes[32];
+  printf("%-10s %zu, %s\n",
+         "weights",
+         info->weight_count,
+         byte_words(bytes, sizeof bytes, info->weight_bytes));
+  printf("%-10s %s, IR version %lld%s%s\n",
          "file",
-         (double)info->file_bytes / 1e6,
+         byte_words(bytes, sizeof bytes, info->file_bytes),
          (long long)info->ir_version,
          *info->producer ? ", made by " : "",
          info->producer);
@@ -115,7 +119,7 @@ static void json_values(const char *key, const om_value_info *values, size_t cou
   printf("], ");
 }
 
-static void print_json(const om_model_info *info, const type_count *types, size_t type_count_) {
+static void print_json(const om_model_info *info, const type_count *types, size_t count) {
   printf("{");
   json_values("inputs", info->inputs, info->input_count);
   json_values("outputs", info->outputs, info->output_count);
@@ -126,7 +130,7 @@ static void print_json(const om_model_info *info, const type_count *types, size_
     printf(": %lld", (long long)info->opsets[i].version);
   }
   printf("}, \"operators\": {");
-  for (size_t i = 0; i < type_count_; ++i) {
+  for (size_t i = 0; i < count; ++i) {
     char name[512];
     snprintf(
         name, sizeof name, "%s%s%s", types[i].domain, *types[i].domain ? "." : "", types[i].type);

@@ -39,11 +39,13 @@ static void print_table(const om_diagnostics *d) {
   }
   for (size_t i = 0; i < d->region_count; ++i) {
     const om_region_diagnostics *r = &d->regions[i];
-    printf("region %zu: %zu operators, %.3f MB up, %.3f MB down",
+    char up[32], down[32];
+    printf("region %zu: %zu operator%s, %s up, %s down",
            i,
            r->node_count,
-           (double)r->bytes_up / 1e6,
-           (double)r->bytes_down / 1e6);
+           r->node_count == 1 ? "" : "s",
+           byte_words(up, sizeof up, r->bytes_up),
+           byte_words(down, sizeof down, r->bytes_down));
     if (*r->split_by) printf(", ended by %s: %s", r->split_by, r->split_reason);
     printf("\n");
   }

@@ -114,6 +114,9 @@ bool has_suffix(const char *text, const char *suffix);
 /* A JSON string, quoted and escaped. */
 void json_text(FILE *out, const char *text);
 
+/* "16 bytes", "1.23 KB", "98.40 MB". */
+const char *byte_words(char *buffer, size_t bytes, uint64_t count);
+
 /* "1x3x48x320", with names or ? for what is not fixed. */
 const char *shape_words(char *buffer, size_t bytes, const om_value_info *value);
 

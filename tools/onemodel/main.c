@@ -9,11 +9,11 @@ static const struct {
   int (*run)(int argc, char **argv);
   const char *usage;
 } subcommands[] = {
-    {"devices", command_devices, "[--json]                lists the GPUs"},
-    {"info", command_info, "MODEL [--json]             inputs, outputs, opsets, operators, size"},
+    {"devices", command_devices, "[--json]\n            lists the GPUs"},
+    {"info", command_info, "MODEL [--json]\n            inputs, outputs, opsets, operators, size"},
     {"run",
      command_run,
-     "MODEL [--out FILE.npz] [--json]   runs once; prints or writes the outputs"},
+     "MODEL [--out FILE.npz] [--json]\n            runs once; prints or writes the outputs"},
     {"bench",
      command_bench,
      "MODEL [--runs N] [--warmup N] [--profile] [--own-memory] [--json]\n"
@@ -21,14 +21,17 @@ static const struct {
      "            memory that the device reads, with --own-memory in the caller's"},
     {"compare",
      command_compare,
-     "MODEL [--by-node] [--tolerance T] [--reference-device D] [--reference-mode M]\n"
+     "MODEL [--by-node] [--tolerance T] [--reference-device D]\n"
+     "                   [--reference-mode M] [--json]\n"
      "            the device against the CPU's exact mode, or any two\n"
-     "  onemodel compare MODEL --attribute [--worst] [--json]\n"
+     "  onemodel compare MODEL --attribute [--worst] [--tolerance T] [--json]\n"
      "            device fast, device exact and CPU exact against the graph in float64: each "
      "step's\n"
      "            scaled error so far, and what the step itself adds; --worst: most added first"},
-    {"placement", command_placement, "MODEL [--json]        where each operator runs, and why"},
-    {"ops", command_ops, "[--json | --markdown]      the operators of this build"},
+    {"placement",
+     command_placement,
+     "MODEL [--json]\n            where each operator runs, and why"},
+    {"ops", command_ops, "[--json | --markdown]\n            the operators of this build"},
 };
 
 static const char common[] =
@@ -54,8 +57,12 @@ static void print_usage(FILE *out) {
   fprintf(out, "\n%s", common);
 }
 
-static bool is_help(const char *word) {
-  return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0;
+static bool asks_for_help(int argc, char **argv) {
+  if (argc >= 2 && strcmp(argv[1], "help") == 0) return true;
+  for (int i = 1; i < argc; ++i) {
+    if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return true;
+  }
+  return false;
 }
 
 /* What was printed must have arrived: a full disk is a failure. */
@@ -66,20 +73,20 @@ static int finish(int code) {
 }
 
 int main(int argc, char **argv) {
+  if (asks_for_help(argc, argv)) {
+    print_usage(stdout);
+    return finish(EXIT_DONE);
+  }
   if (argc >= 2) {
-    if (is_help(argv[1]) || (argc >= 3 && is_help(argv[2]))) {
-      print_usage(stdout);
-      return finish(EXIT_DONE);
-    }
     for (size_t i = 0; i < sizeof subcommands / sizeof subcommands[0]; ++i) {
       if (strcmp(argv[1], subcommands[i].name) != 0) continue;
       return finish(subcommands[i].run(argc - 2, argv + 2));
     }
     if (strcmp(argv[1], "--version") == 0) {
       printf("onemodel %s\n", om_version());
-      return EXIT_DONE;
+      return finish(EXIT_DONE);
     }
-    fprintf(stderr, "onemodel: there is no subcommand '%s'.\n", argv[1]);
+    return report_problem(EXIT_USAGE, "there is no subcommand '%s'; see onemodel --help.", argv[1]);
   }
   print_usage(stderr);
   return EXIT_USAGE;

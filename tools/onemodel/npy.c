@@ -1,5 +1,6 @@
 #include "npy.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,9 @@ static bool fail(const char **problem, const char *sentence) {
 bool file_read(const char *path, void **out_bytes, size_t *out_count, const char **problem) {
   FILE *file = fopen(path, "rb");
   bool ok = false;
-  if (!file) return fail(problem, "The file cannot be opened.");
+  if (!file) {
+    return fail(problem, errno == ENOENT ? "It does not exist." : "The file cannot be opened.");
+  }
   long end = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
   void *bytes = end >= 0 && fseek(file, 0, SEEK_SET) == 0 ? malloc((size_t)end + 1) : NULL;
   if (bytes) ok = fread(bytes, 1, (size_t)end, file) == (size_t)end;
@@ -125,8 +128,11 @@ bool npz_read(
   zip_file_t *member = NULL;
   void *bytes = NULL;
   bool ok = false;
-  zip_t *archive = zip_open(path, ZIP_RDONLY, NULL);
-  if (!archive) return fail(problem, "The archive cannot be opened.");
+  int code = 0;
+  zip_t *archive = zip_open(path, ZIP_RDONLY, &code);
+  if (!archive) {
+    return fail(problem, code == ZIP_ER_NOENT ? "It does not exist." : "This is not a .npz file.");
+  }
   *problem = "The archive has no member of that name.";
   zip_int64_t index = find_member(archive, name, name_bytes);
   if (index < 0) goto done;
@@ -205,8 +211,10 @@ bool npz_write(const char *path, const om_named_tensor *items, size_t count, con
     }
   }
   if (zip_close(archive) != 0) {
+    const bool has_folder = zip_error_code_system(zip_get_error(archive)) != ENOENT;
     zip_discard(archive);
-    return fail(problem, "The archive cannot be written.");
+    return fail(problem,
+                has_folder ? "The archive cannot be written." : "Its folder does not exist.");
   }
   return true;
 }

@@ -16,13 +16,14 @@ typedef struct option {
 
 #define FIELD(member) offsetof(options, member)
 enum {
-  RUNNERS = COMMAND_RUN | COMMAND_BENCH | COMMAND_COMPARE | COMMAND_PLACEMENT,
+  ATTRIBUTION = 128, /* compare --attribute, beside the commands */
+  RUNNERS = COMMAND_RUN | COMMAND_BENCH | COMMAND_COMPARE | ATTRIBUTION | COMMAND_PLACEMENT,
   LISTERS = COMMAND_DEVICES | COMMAND_INFO | COMMAND_OPS,
 };
 
 static const option table[] = {
     {"--device", TEXT, FIELD(device), RUNNERS},
-    {"--mode", TEXT, FIELD(mode), RUNNERS},
+    {"--mode", TEXT, FIELD(mode), RUNNERS & ~ATTRIBUTION},
     {"--reference-device", TEXT, FIELD(reference_device), COMMAND_COMPARE},
     {"--reference-mode", TEXT, FIELD(reference_mode), COMMAND_COMPARE},
     {"--out", TEXT, FIELD(out), COMMAND_RUN},
@@ -30,7 +31,7 @@ static const option table[] = {
     {"--runs", COUNT, FIELD(runs), COMMAND_BENCH},
     {"--warmup", COUNT, FIELD(warmup), COMMAND_BENCH},
     {"--seed", SEED, FIELD(seed), RUNNERS},
-    {"--tolerance", NUMBER, FIELD(tolerance), COMMAND_COMPARE},
+    {"--tolerance", NUMBER, FIELD(tolerance), COMMAND_COMPARE | ATTRIBUTION},
     {"--require-gpu", FLAG, FIELD(require_gpu), RUNNERS},
     {"--no-fusion", FLAG, FIELD(no_fusion), RUNNERS},
     {"--no-matrix-hardware", FLAG, FIELD(no_matrix_hardware), RUNNERS},
@@ -39,12 +40,14 @@ static const option table[] = {
     {"--own-memory", FLAG, FIELD(own_memory), COMMAND_BENCH},
     {"--json", FLAG, FIELD(as_json), RUNNERS | LISTERS},
     {"--by-node", FLAG, FIELD(by_node), COMMAND_COMPARE},
-    {"--attribute", FLAG, FIELD(attributes), COMMAND_COMPARE},
-    {"--worst", FLAG, FIELD(worst_first), COMMAND_COMPARE},
+    {"--attribute", FLAG, FIELD(attributes), COMMAND_COMPARE | ATTRIBUTION},
+    {"--worst", FLAG, FIELD(worst_first), ATTRIBUTION},
     {"--markdown", FLAG, FIELD(as_markdown), COMMAND_OPS},
     {"--input", GIVEN_INPUT, 0, RUNNERS},
     {"--shape", GIVEN_SHAPE, 0, RUNNERS},
 };
+
+enum { OPTION_COUNT = sizeof table / sizeof table[0] };
 
 static bool mistake(const char *option_name, const char *what) {
   fprintf(stderr, "onemodel: %s %s\n", option_name, what);
@@ -67,6 +70,7 @@ static bool set_option(const option *it, const char *value, options *o) {
       memcpy(field, &(bool){true}, sizeof(bool));
       return true;
     case TEXT:
+      if (!*value) return mistake(it->name, "needs a value.");
       memcpy(field, &value, sizeof value);
       return true;
     case GIVEN_INPUT:
@@ -86,7 +90,7 @@ static bool set_option(const option *it, const char *value, options *o) {
     }
     case SEED: {
       uint64_t n = strtoull(value, &end, 10);
-      if (!*value || *end || errno) return mistake(it->name, "expects a number.");
+      if (!*value || *value == '-' || *end || errno) return mistake(it->name, "expects a number.");
       memcpy(field, &n, sizeof n);
       return true;
     }
@@ -105,6 +109,53 @@ static bool is_mode(const char *option_name, const char *mode) {
   return mistake(option_name, "expects fast or exact.");
 }
 
+static bool is_same_name(const given *a, const given *b) {
+  return a->name_bytes == b->name_bytes && memcmp(a->name, b->name, a->name_bytes) == 0;
+}
+
+/* Each input is given once, as a file or as a shape. */
+static bool are_inputs_given_once(const options *o) {
+  for (size_t i = 0; i < o->input_count + o->shape_count; ++i) {
+    const given *one = i < o->input_count ? &o->inputs[i] : &o->shapes[i - o->input_count];
+    for (size_t k = 0; k < i; ++k) {
+      const given *other = k < o->input_count ? &o->inputs[k] : &o->shapes[k - o->input_count];
+      if (!is_same_name(one, other)) continue;
+      fprintf(stderr, "onemodel: input '%.*s' is given twice.\n", (int)one->name_bytes, one->name);
+      return false;
+    }
+  }
+  return true;
+}
+
+/* Every option that is given has an effect beside the others. */
+static bool do_options_agree(const options *o, command which, const bool is_given[OPTION_COUNT]) {
+  const unsigned form = o->attributes ? ATTRIBUTION : which;
+  for (size_t i = 0; i < OPTION_COUNT; ++i) {
+    if (!is_given[i] || (table[i].commands & form)) continue;
+    return mistake(table[i].name,
+                   o->attributes ? "contradicts --attribute." : "is an option of --attribute.");
+  }
+  if (o->require_gpu && o->device && strcmp(o->device, "cpu") == 0) {
+    return mistake("--require-gpu", "contradicts --device cpu.");
+  }
+  if (o->as_json && o->as_markdown) return mistake("--json", "contradicts --markdown.");
+  return are_inputs_given_once(o) && is_mode("--mode", o->mode) &&
+         is_mode("--reference-mode", o->reference_mode);
+}
+
+/* The option of this name, where the command has it; else says so and returns NULL. */
+static const option *find_option(const char *name, command which) {
+  const unsigned forms = which | (which == COMMAND_COMPARE ? ATTRIBUTION : 0u);
+  for (size_t i = 0; i < OPTION_COUNT; ++i) {
+    if (strcmp(name, table[i].name) != 0) continue;
+    if (table[i].commands & forms) return &table[i];
+    mistake(name, "is an option of other subcommands; see onemodel --help.");
+    return NULL;
+  }
+  mistake(name, "is not an option; see onemodel --help.");
+  return NULL;
+}
+
 bool options_parse(int argc, char **argv, command which, options *out) {
   const bool needs_model = !(which & (COMMAND_DEVICES | COMMAND_OPS));
   *out = (options){.mode = "fast",
@@ -114,20 +165,16 @@ bool options_parse(int argc, char **argv, command which, options *out) {
                    .runs = 50,
                    .warmup = 5,
                    .tolerance = 1e-5};
+  bool is_given[OPTION_COUNT] = {false};
   for (int i = 0; i < argc; ++i) {
-    const option *found = NULL;
     if (argv[i][0] != '-') {
       if (!needs_model || out->model) return mistake(argv[i], "is one argument too many.");
       out->model = argv[i];
       continue;
     }
-    for (size_t k = 0; k < sizeof table / sizeof table[0]; ++k) {
-      if (strcmp(argv[i], table[k].name) == 0) found = &table[k];
-    }
-    if (!found) return mistake(argv[i], "is not an option; see onemodel --help.");
-    if (!(found->commands & which)) {
-      return mistake(argv[i], "is an option of other subcommands; see onemodel --help.");
-    }
+    const option *found = find_option(argv[i], which);
+    if (!found) return false;
+    is_given[found - table] = true;
     const char *value = NULL;
     if (found->kind != FLAG) {
       if (i + 1 == argc) return mistake(argv[i], "needs a value.");
@@ -136,8 +183,5 @@ bool options_parse(int argc, char **argv, command which, options *out) {
     if (!set_option(found, value, out)) return false;
   }
   if (needs_model && !out->model) return mistake("MODEL", "is missing.");
-  if (out->require_gpu && out->device && strcmp(out->device, "cpu") == 0) {
-    return mistake("--require-gpu", "contradicts --device cpu.");
-  }
-  return is_mode("--mode", out->mode) && is_mode("--reference-mode", out->reference_mode);
+  return do_options_agree(out, which, is_given);
 }

@@ -55,6 +55,7 @@ static int make_session(const options *o, const om_model *model, bool is_named, 
   if (o->require_gpu) {
     return report_problem(EXIT_UNSUPPORTED, "There is no GPU: %s", no_gpu.message);
   }
+  report_problem(EXIT_DONE, "On the CPU, there is no GPU: %s", no_gpu.message);
   out->on_gpu = false;
   out->session_options.provider = NULL;
   out->session_options.provider_options = NULL;
@@ -147,6 +148,17 @@ void json_text(FILE *out, const char *text) {
     }
   }
   fputc('"', out);
+}
+
+const char *byte_words(char *buffer, size_t bytes, uint64_t count) {
+  if (count < 1000) {
+    snprintf(buffer, bytes, "%u byte%s", (unsigned)count, count == 1 ? "" : "s");
+  } else if (count < 1000000) {
+    snprintf(buffer, bytes, "%.2f KB", (double)count / 1e3);
+  } else {
+    snprintf(buffer, bytes, "%.2f MB", (double)count / 1e6);
+  }
+  return buffer;
 }
 
 const char *shape_words(char *buffer, size_t bytes, const om_value_info *value) {
