@@ -167,6 +167,10 @@ static om_status scatter_elements_run(om_ctx *ctx, const om_op_call *call) {
   copy_data(call);
   const uint32_t last = indices->rank - 1;
   const size_t row_elems = (size_t)indices->dims[last];
+  const int64_t *wide = indices->dtype == OM_DTYPE_I64 ? indices->data : NULL;
+  const bool is_word = p->reduction == OM_SCATTER_NONE && om_rule_elem_bytes(x->dtype) == 4;
+  uint32_t *words = call->outputs[0]->data;
+  const uint32_t *new_words = call->inputs[2]->data;
   for (size_t i = 0; i < count;) { /* row by row */
     size_t rest = i / row_elems;
     size_t base = 0;
@@ -176,10 +180,17 @@ static om_status scatter_elements_run(om_ctx *ctx, const om_op_call *call) {
       if (axis != own) base += position * (size_t)strides[axis];
     }
     for (size_t k = 0; k < row_elems; ++k, ++i) {
-      size_t at = 0;
-      OM_TRY(om_rule_index(ctx, call->node->type, om_rule_int(indices, i), x->dims[own], &at));
+      const int64_t index = wide ? wide[i] : om_rule_int(indices, i);
+      size_t at = (size_t)index;
+      if ((uint64_t)index >= (uint64_t)x->dims[own]) {
+        OM_TRY(om_rule_index(ctx, call->node->type, index, x->dims[own], &at));
+      }
       at = base + at * (size_t)strides[own] + (last != own ? k * (size_t)strides[last] : 0);
-      apply(x->dtype, p->reduction, call->outputs[0]->data, at, call->inputs[2]->data, i, 1);
+      if (is_word) {
+        words[at] = new_words[i];
+      } else {
+        apply(x->dtype, p->reduction, call->outputs[0]->data, at, call->inputs[2]->data, i, 1);
+      }
     }
   }
   return OM_OK;

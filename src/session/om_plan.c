@@ -91,9 +91,7 @@ void om_plan_destroy(om_ctx *ctx, om_plan *plan) {
   if (plan->provider_plan) plan->source.provider->plan_end(ctx, plan->provider_plan);
   for (size_t i = 0; plan->steps && i < plan->step_count; ++i) {
     om_bodies_destroy(ctx, plan->steps[i].call.bodies);
-    if (plan->steps[i].ready.destroy) {
-      plan->steps[i].ready.destroy(ctx, plan->steps[i].ready.state);
-    }
+    om_plan_drop_ready(ctx, &plan->steps[i]);
   }
   for (size_t i = 0; plan->outputs && i < plan->source.graph->output_count; ++i) {
     om_delete(ctx, plan->outputs[i].copy.data);
@@ -108,14 +106,15 @@ void om_plan_destroy(om_ctx *ctx, om_plan *plan) {
   om_delete(ctx, plan);
 }
 
+bool om_plan_is_alike(const om_tensor *a, const om_tensor *b) {
+  if (a->dtype != b->dtype) return false;
+  if (om_dtype_is_nested(a->dtype)) return true; /* what it holds counts during the run alone */
+  return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0;
+}
+
 bool om_plan_fits(const om_plan *plan, const om_tensor *inputs) {
   for (size_t i = 0; i < plan->source.graph->input_count; ++i) {
-    const om_tensor *a = &plan->inputs[i];
-    const om_tensor *b = &inputs[i];
-    if (a->dtype != b->dtype) return false;
-    if (om_dtype_is_nested(a->dtype)) continue; /* what it holds counts during the run alone */
-    if (a->rank != b->rank) return false;
-    if (memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) != 0) return false;
+    if (!om_plan_is_alike(&plan->inputs[i], &inputs[i])) return false;
   }
   return true;
 }

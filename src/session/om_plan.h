@@ -52,6 +52,13 @@ typedef enum om_fate { /* what becomes of a node in this plan */
                        OM_FATE_DEAD, /* nothing reads its results */
 } om_fate;
 
+typedef struct om_ready_key { /* what a dynamic step was made ready for, as if a plan knew it */
+  bool is_made;
+  om_tensor *operands;      /* the inputs, then the results; data of constants alone */
+  const om_tensor **inputs; /* into operands, or NULL */
+  om_tensor **outputs;
+} om_ready_key;
+
 typedef struct om_step { /* beside view.steps[i] */
   om_op_call call;       /* operands point into plan->tensors */
   om_node_id node;
@@ -63,6 +70,7 @@ typedef struct om_step { /* beside view.steps[i] */
   uint32_t region;
   const char *reason;
   om_op_ready ready;                    /* its state is owned */
+  om_ready_key *ready_key;              /* of a dynamic step that can be made ready */
   size_t scratch_bytes, scratch_offset; /* in the block */
 } om_step;
 
@@ -146,6 +154,9 @@ om_status om_plan_align_constants(om_ctx *ctx,
                                   const om_node *node,
                                   uint32_t without);
 
+/* Whether type and shape are the same. */
+bool om_plan_is_alike(const om_tensor *a, const om_tensor *b);
+
 bool om_plan_fits(const om_plan *plan, const om_tensor *inputs);
 
 /* The stages, in this order. */
@@ -157,6 +168,9 @@ om_status om_plan_schedule(om_ctx *ctx, om_plan *plan);
 om_status om_plan_form_regions(om_ctx *ctx, om_plan *plan);
 om_status om_plan_compile(om_ctx *ctx, om_plan *plan);
 om_status om_plan_make_ready(om_ctx *ctx, om_plan *plan);
+/* The same for a dynamic step, during a run that knows its shapes. */
+om_status om_plan_make_step_ready(om_ctx *ctx, om_plan *plan, om_step *step);
+void om_plan_drop_ready(om_ctx *ctx, om_step *step);
 om_status om_plan_place(om_ctx *ctx, om_plan *plan);
 om_status om_plan_report(om_ctx *ctx, om_plan *plan);
 

@@ -404,6 +404,68 @@ static void allocates_nothing_on_the_second_run(void **state) {
   assert_true(after.host_peak_bytes >= after.host_bytes);
 }
 
+enum { ROWS = 8, DEPTH = 300, COLS = 40 };
+
+/* y = x[rows where mask is not 0] w, or, without a mask, x w; fast mode's session of it. */
+static om_session *make_product(bool has_mask, const float *w, om_model **out_model) {
+  om_graph_builder b;
+  om_session *session = NULL;
+  om_error error;
+  om_session_options options = OM_SESSION_OPTIONS_INIT;
+  om_build_begin(&b, 17);
+  om_value_id x = om_build_input(&b, "x", OM_DTYPE_F32, 2, (int64_t[]){-1, DEPTH}, n_by_4);
+  om_value_id c = om_build_constant(&b, "w", OM_DTYPE_F32, 2, (int64_t[]){DEPTH, COLS}, w);
+  if (has_mask) {
+    om_value_id mask = om_build_input(&b, "mask", OM_DTYPE_F32, 1, (int64_t[]){ROWS}, NULL);
+    om_value_id found = om_build_node(&b, "NonZero", "found", 1, (om_value_id[]){mask});
+    x = om_build_node(&b, "Gather", "rows", 2, (om_value_id[]){x, found});
+  }
+  om_build_output(&b, om_build_node(&b, "MatMul", "y", 2, (om_value_id[]){x, c}));
+  *out_model = om_build_model(&b);
+  if (om_session_create(*out_model, &options, &session, &error) != OM_OK) {
+    fail_msg("%s", error.message);
+  }
+  return session;
+}
+
+/* The number of rows is known during the run alone: fast mode's kernel all the same. */
+static void makes_dynamic_steps_ready(void **state) {
+  static const int64_t kept[] = {3, 8, 0, 5, 5};
+  static float x[ROWS * DEPTH], w[DEPTH * COLS];
+  om_model *models[2];
+  om_error error;
+  (void)state;
+  for (int i = 0; i < ROWS * DEPTH; ++i) x[i] = (float)(i * 37 % 101) / 101.0f - 0.5f;
+  for (int i = 0; i < DEPTH * COLS; ++i) w[i] = (float)(i * 29 % 103) / 103.0f - 0.5f;
+  om_session *dynamic = make_product(true, w, &models[0]);
+  om_session *known = make_product(false, w, &models[1]);
+  uint64_t allocations = 0;
+  for (size_t i = 0; i < OM_COUNT_OF(kept); ++i) {
+    float mask[ROWS] = {0};
+    om_named_tensor y[2] = {{"y", {0}}, {"y", {0}}};
+    om_named_tensor inputs[] = {
+        {"x", om_tensor_of(OM_DTYPE_F32, 2, (int64_t[]){ROWS, DEPTH}, x)},
+        {"mask", om_tensor_of(OM_DTYPE_F32, 1, (int64_t[]){ROWS}, mask)},
+    };
+    for (int64_t row = 0; row < kept[i]; ++row) mask[row] = 1.0f;
+    om_run_args args = {sizeof args, inputs, 2, &y[0], 1, NULL};
+    assert_int_equal(om_session_run(dynamic, &args, &error), OM_OK);
+    inputs[0].tensor.dims[0] = kept[i];
+    args = (om_run_args){sizeof args, inputs, 1, &y[1], 1, NULL};
+    assert_int_equal(om_session_run(known, &args, &error), OM_OK);
+    assert_int_equal(y[0].tensor.dims[1], kept[i]);
+    assert_int_equal(y[0].tensor.data_bytes, y[1].tensor.data_bytes);
+    if (kept[i] > 0) {
+      assert_memory_equal(y[0].tensor.data, y[1].tensor.data, y[0].tensor.data_bytes);
+    }
+    const uint64_t now = om_session_get_statistics(dynamic).host_allocations;
+    if (i == OM_COUNT_OF(kept) - 1) assert_int_equal(now, allocations);
+    allocations = now;
+  }
+  for (size_t i = 0; i < 2; ++i) om_session_destroy(i == 0 ? dynamic : known);
+  for (size_t i = 0; i < 2; ++i) om_model_destroy(models[i]);
+}
+
 static void prepares_ahead_of_the_first_run(void **state) {
   fixture *f = *state;
   om_named_tensor shapes[] = {{"x", rows(5, NULL)}, {"y", rows(5, NULL)}};
@@ -477,6 +539,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(refuses_null, setup, teardown),
       cmocka_unit_test(names_unknown_operators),
       cmocka_unit_test_setup_teardown(allocates_nothing_on_the_second_run, setup, teardown),
+      cmocka_unit_test(makes_dynamic_steps_ready),
       cmocka_unit_test_setup_teardown(prepares_ahead_of_the_first_run, setup, teardown),
       cmocka_unit_test_setup_teardown(keeps_the_last_16_plans, setup, teardown),
       cmocka_unit_test_setup_teardown(uses_the_callers_allocator_alone, setup, teardown),
