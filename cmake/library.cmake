@@ -10,12 +10,19 @@ file(GLOB fast_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cpu/fast/*.c)
 set_source_files_properties(${fast_sources} PROPERTIES COMPILE_OPTIONS "-ffp-contract=fast")
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/cpu/fast/om_tile.c PROPERTIES
   COMPILE_OPTIONS "-ffp-contract=fast;-O3")
+# What runs when a session is made, or beside a device, is made small: loops over elements are elsewhere.
+file(GLOB small_sources CONFIGURE_DEPENDS
+  ${CMAKE_SOURCE_DIR}/src/graph/*.c ${CMAKE_SOURCE_DIR}/src/onnx/*.c
+  ${CMAKE_SOURCE_DIR}/src/rewrite/*.c ${CMAKE_SOURCE_DIR}/src/session/*.c)
+set_source_files_properties(${small_sources} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Os>")
 set(sources ${core_sources} ${OM_GENERATED}/onnx.pb.c)
 
 if(OM_GPU)
   file(GLOB gpu_sources CONFIGURE_DEPENDS
     ${CMAKE_SOURCE_DIR}/src/gpu/*.c ${CMAKE_SOURCE_DIR}/src/gpu/hal/*.c
     ${CMAKE_SOURCE_DIR}/src/gpu/hal/null/*.c)
+  set_source_files_properties(${gpu_sources} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O2>")
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/src/gpu/om_gpu_split.c PROPERTIES COMPILE_OPTIONS "") # it has loops
   if(OM_VULKAN)
     file(GLOB vulkan_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/gpu/hal/vulkan/*.c)
     list(APPEND gpu_sources ${vulkan_sources})
@@ -26,8 +33,11 @@ if(OM_GPU)
     file(GLOB webgpu_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/gpu/hal/webgpu/*.c)
     list(APPEND gpu_sources ${webgpu_sources})
     list(REMOVE_ITEM gpu_sources ${CMAKE_SOURCE_DIR}/src/gpu/om_gpu_trim.c)
+    list(REMOVE_ITEM gpu_sources ${CMAKE_SOURCE_DIR}/src/gpu/hal/om_hal_code.c)
     list(APPEND definitions OM_WITH_WEBGPU)
   else()
+    find_path(LZMA_INCLUDE_DIR lzma.h REQUIRED)
+    find_library(LZMA_LIBRARY lzma REQUIRED)
     list(REMOVE_ITEM gpu_sources ${CMAKE_SOURCE_DIR}/src/gpu/om_gpu_trim_wgsl.c)
   endif()
   include(cmake/shaders.cmake)  # the kernels' texts: om_shaders.h and ${om_kernels}
@@ -73,6 +83,9 @@ set(om_link_libraries ${NANOPB_LIBRARY} m)
 if(OM_PCRE2)
   list(APPEND om_link_libraries ${PCRE2_LIBRARY})
 endif()
+if(LZMA_LIBRARY)
+  list(APPEND om_link_libraries ${LZMA_LIBRARY})
+endif()
 find_package(Threads REQUIRED)
 list(APPEND om_link_libraries Threads::Threads ${CMAKE_DL_LIBS})
 
@@ -98,7 +111,13 @@ endif()
 if(TARGET onemodel_shared)
   target_link_libraries(onemodel_shared PRIVATE ${om_link_libraries})
 endif()
-# What comes from static libraries (nanopb) stays inside; exported is what OM_API marks.
+# What comes from static libraries (nanopb) stays inside; exported is what OM_API marks. Tables of pointers
+# need a word for each 63 of them instead of 24 bytes for each, with linkers and C libraries since 2022.
+include(CheckLinkerFlag)
+check_linker_flag(C -Wl,-z,pack-relative-relocs OM_HAS_RELR)
+if(OM_HAS_RELR AND TARGET onemodel_shared)
+  target_link_options(onemodel_shared PRIVATE -Wl,-z,pack-relative-relocs)
+endif()
 if(UNIX AND NOT APPLE AND TARGET onemodel_shared)
   target_link_options(onemodel_shared PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections)
 endif()

@@ -11,19 +11,19 @@ A variant without `target` is portable: SPIR-V 1.3, and the rules of docs/shader
 The result is om_shaders.h (an enum and om_shader_get) and om_shaders.c (words, and what they ask
 of a device, read from the words themselves). Names are taken out of the embedded words.
 
-The words are embedded packed (pack_spirv.py), each variant against the first of its file that is
-alike in exactness and element type: they are many, and most of their code is the same.
+The words are embedded compressed (pack_spirv.py), in one block all kernels whose files' names begin
+with the same word: they are many, and most of their code is the same.
 
 Code is not optimised here: functions stay functions, so a chain's operations stand in a kernel
 once; drivers inline and specialise by themselves, and names survive for the other languages.
 Where a kernel has a chain, the places are written down at which om_gpu_trim.c cuts off what a
 chain does not use: drivers inline before they specialise, and would take their time for it.
 
-Kernels for Hopper in src/gpu/sm90/*.c stand in the same enum (embed_ptx.py). Their text is packed as
-one word a letter.
+Kernels for Hopper in src/gpu/sm90/*.c stand in the same enum (embed_ptx.py); a file is a block.
 """
 import argparse
 import concurrent.futures
+import functools
 import glob
 import hashlib
 import json
@@ -87,17 +87,21 @@ class Variant:
     def fail(self, text):
         raise ShaderError(f"{self.path}:{self.line}: kernel {self.name}: {text}")
 
-    def numbers(self):
-        """The code as it is embedded."""
-        return stripped(self.words)
-
-    @staticmethod
-    def walk(numbers, is_back):
-        return pack_spirv.walk(numbers, is_back)
+    is_words = True
 
     @property
-    def code_bytes(self):
-        return 4 * len(stripped(self.words))
+    def block_name(self):
+        return os.path.basename(self.path).split(".")[0].split("_")[0]
+
+    @functools.cache
+    def code(self):
+        """The bytes that a driver gets."""
+        return as_bytes(stripped(self.words))
+
+    @staticmethod
+    def walked(code, is_back):
+        """The bytes as they are compressed, or (is_back) those of a driver again."""
+        return as_bytes(pack_spirv.walk(list(struct.unpack(f"<{len(code) // 4}I", code)), is_back))
 
 
 class PtxVariant(Variant):
@@ -116,16 +120,44 @@ class PtxVariant(Variant):
     def has_chain(self):
         return self.keys["chain"] == "1"
 
-    def numbers(self):
-        return list(self.text.encode("ascii"))
-
-    @staticmethod
-    def walk(numbers, is_back):
-        return numbers
+    is_words = False
 
     @property
-    def code_bytes(self):
-        return len(self.text)
+    def block_name(self):
+        return os.path.basename(self.path).split(".")[0]
+
+    def code(self):
+        return self.text.encode("ascii")
+
+    @staticmethod
+    def walked(code, is_back):
+        return pack_spirv.walk_text(code.decode("ascii"), is_back).encode("ascii")
+
+
+class Block:
+    """Kernels that are compressed together; those of small files come first, and are sooner read."""
+
+    def __init__(self, variants):
+        files = {}
+        for v in variants:
+            files.setdefault(v.path, []).append(v)
+        in_order = sorted(files.values(), key=lambda of_file: sum(len(v.code()) for v in of_file))
+        self.name, self.is_words = variants[0].block_name, variants[0].is_words
+        self.data = b""
+        for v in [v for of_file in in_order for v in of_file]:
+            v.offset = len(self.data)
+            self.data += v.stored
+        if len(self.data) > pack_spirv.DICTIONARY_BYTES:
+            variants[0].fail("its block is larger than a dictionary (pack_spirv.py).")
+
+    def compressed(self):
+        packed = pack_spirv.compress(self.data, self.is_words)
+        assert pack_spirv.decompress(packed, self.is_words) == self.data
+        return packed
+
+
+def as_bytes(words):
+    return struct.pack(f"<{len(words)}I", *words)
 
 
 def head_lines(path):
@@ -466,63 +498,73 @@ def header_text(variants):
 def hash_of_all(variants):
     digest = hashlib.sha256()
     for v in variants:
-        numbers = v.numbers()
-        digest.update(f"{v.name} {len(numbers)}\n".encode() + struct.pack(f"<{len(numbers)}I", *numbers))
+        code = v.code()
+        digest.update(f"{v.name} {len(code)}\n".encode() + code)
     return digest.hexdigest()[:16]
 
 
-def find_base(variant, variants):
-    """The first variant of its file with the same exactness and element type, if it is not that."""
-    def kind(v):
-        return v.path, "OM_EXACT=1" in v.defines, "HALF=1" in v.defines
-    first = next(v for v in variants if kind(v) == kind(variant))
-    return None if first is variant else first
+def walk_checked(variant):
+    """The bytes that go into a block; None where they do not become the same code again."""
+    stored = variant.walked(variant.code(), False)
+    return stored if variant.walked(stored, True) == variant.code() else None
 
 
-def pack_checked(variant):
-    """The packed bytes; None where they do not unpack to what was packed."""
-    base = variant.walk(variant.base.numbers() if variant.base else [], False)
-    numbers = variant.numbers()
-    packed = pack_spirv.pack(base, variant.walk(numbers, False))
-    back = variant.walk(pack_spirv.unpack(base, packed, len(numbers)), True)
-    return packed if back == numbers else None
+def kept_or_made(items, path_of, make, pool_of):
+    """What a function makes of each item, in its order; what the cache has is not made again."""
+    made = [None] * len(items)
+    for i, item in enumerate(items):
+        if os.path.exists(path_of(item)):
+            with open(path_of(item), "rb") as file:
+                made[i] = file.read()
+    missing = [i for i, data in enumerate(made) if data is None]
+    if not missing:
+        return made
+    with pool_of() as pool:
+        for i, data in zip(missing, pool.map(make, [items[i] for i in missing])):
+            made[i] = data
+            if data is not None:
+                with open(path_of(items[i]) + ".new", "wb") as file:
+                    file.write(data)
+                os.replace(path_of(items[i]) + ".new", path_of(items[i]))
+    return made
 
 
-def pack_all(variants, cache, jobs):
-    """Sets base and packed of each; what was packed before is found in the cache."""
+def blocks_of(variants):
+    names = {}
+    for v in variants:
+        names.setdefault(v.block_name, []).append(v)
+    return [Block(of_name) for of_name in names.values()]
+
+
+def make_blocks(variants, cache, jobs):
+    """The blocks, compressed, and the files of the cache that hold what they are made of."""
     with open(pack_spirv.__file__, "rb") as file:
         form = file.read()
-    missing = []
-    for v in variants:
-        v.base = find_base(v, variants)
-        base = v.base.numbers() if v.base else []
-        key = hashlib.sha256(form + struct.pack(f"<{len(base)}I", *base))
-        v.packed_file = f"{v.cache_file}.{key.hexdigest()[:12]}"
-        if os.path.exists(v.packed_file):
-            with open(v.packed_file, "rb") as file:
-                v.packed = file.read()
-        else:
-            missing.append(v)
-    if not missing:
-        return
-    with concurrent.futures.ProcessPoolExecutor(jobs) as pool:
-        for v, packed in zip(missing, pool.map(pack_checked, missing)):
-            if packed is None:
-                v.fail("it does not unpack to what was packed.")
-            v.packed = packed
-            with open(v.packed_file + ".new", "wb") as file:
-                file.write(packed)
-            os.replace(v.packed_file + ".new", v.packed_file)
+    ending = hashlib.sha256(form).hexdigest()[:12]
+    path_of = lambda v: f"{v.cache_file}.{ending}"
+    all_stored = kept_or_made(variants, path_of, walk_checked,
+                              lambda: concurrent.futures.ProcessPoolExecutor(jobs))
+    for v, stored in zip(variants, all_stored):
+        if stored is None:
+            v.fail("it does not become the same code again.")
+        v.stored = stored
+    blocks = blocks_of(variants)
+    block_path = lambda b: os.path.join(cache, f"{b.name}.{hashlib.sha256(form + b.data).hexdigest()[:24]}.lzma")
+    all_packed = kept_or_made(blocks, block_path, Block.compressed,
+                              lambda: concurrent.futures.ThreadPoolExecutor(jobs)) # lzma lets other threads run
+    for block, packed in zip(blocks, all_packed):
+        block.packed = packed
+    return blocks, {path_of(v) for v in variants} | {block_path(b) for b in blocks}
 
 
 def shader_text(v):
     f = v.facts
     x, y, z = f["size"]
-    base = f"&shaders[OM_SHADER_{v.base.name.upper()}]" if v.is_built and v.base else "NULL"
-    code = f"{v.name}_bytes" if v.is_built else "NULL"
+    place = (f"    .block = &{v.block_name}_block, .block_offset = {v.offset}, "
+             f".block_bytes = {len(v.stored)},\n") if v.is_built else ""
     return (f"  [OM_SHADER_{v.name.upper()}] = {{\n"
-            f"    .name = \"{v.name}\", .code_kind = {v.code_kind}, .packed = {code},\n"
-            f"    .base = {base}, .code_bytes = {v.code_bytes},\n"
+            f"    .name = \"{v.name}\", .code_kind = {v.code_kind}, .code_bytes = {len(v.code())},\n"
+            f"{place}"
             f"    .binding_count = {f['bindings']},\n"
             f"    .write_mask = {f['write_mask']}, .half_mask = {f['half_mask']},\n"
             f"    .params_bytes = {f['params']},\n"
@@ -535,14 +577,18 @@ def has_sm90(variants):
     return any(isinstance(v, PtxVariant) and v.is_built for v in variants)
 
 
-def source_text(variants):
+def block_text(block):
+    packed = block.packed
+    lines = [",".join(str(b) for b in packed[i:i + 30]) for i in range(0, len(packed), 30)]
+    body = ",\n  ".join(lines)
+    return (f"static const uint8_t {block.name}_bytes[{len(packed)}] = {{\n  {body}}};\n\n"
+            f"static const om_hal_block {block.name}_block = {{\n"
+            f"  .packed = {block.name}_bytes, .packed_bytes = {len(packed)}, .bytes = {len(block.data)}}};\n\n")
+
+
+def source_text(variants, blocks):
     parts = ["/* Generated by tools/embed_shaders.py. */\n#include \"om_shaders.h\"\n\n"]
-    for v in variants:
-        if not v.is_built:
-            continue
-        lines = [",".join(str(b) for b in v.packed[i:i + 30]) for i in range(0, len(v.packed), 30)]
-        body = ",\n  ".join(lines)
-        parts.append(f"static const uint8_t {v.name}_bytes[{len(v.packed)}] = {{\n  {body}}};\n\n")
+    parts += [block_text(block) for block in blocks]
     parts.append("static const om_hal_shader shaders[OM_SHADER_COUNT] = {\n")
     parts += [shader_text(v) for v in variants]
     parts.append("};\n\nconst om_hal_shader *om_shader_get(om_shader shader) {\n"
@@ -616,10 +662,9 @@ def embed(args):
     if args.spirv_dir:
         write_spirv(args.spirv_dir, variants)
     else:
-        built = [v for v in variants if v.is_built]
-        pack_all(built, cache, args.jobs)
-        used |= {v.packed_file for v in built}
-        write_if_changed(os.path.join(args.out, "om_shaders.c"), source_text(variants))
+        blocks, kept = make_blocks([v for v in variants if v.is_built], cache, args.jobs)
+        used |= kept
+        write_if_changed(os.path.join(args.out, "om_shaders.c"), source_text(variants, blocks))
     for name in os.listdir(cache):
         if os.path.join(cache, name) not in used:
             os.remove(os.path.join(cache, name))

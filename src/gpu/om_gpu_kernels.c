@@ -76,8 +76,8 @@ om_status om_gpu_kernels_prepare(om_ctx *ctx,
   om_gpu_kernel_entry *entries = kernels->entries + kernels->count;
   OM_GO_NEW(descs, missing);
   OM_GO_NEW(made, missing);
+  OM_GO(om_gpu_trim(ctx, entries, missing));
   for (size_t i = 0; i < missing; ++i) {
-    OM_GO(om_gpu_trim(ctx, &entries[i].key, &entries[i].trimmed));
     descs[i].shader =
         entries[i].trimmed ? entries[i].trimmed : om_shader_get(entries[i].key.shader);
     memcpy(descs[i].constants, entries[i].key.constants, sizeof descs[i].constants);

@@ -312,9 +312,10 @@ om_hal_kernel *om_gpu_kernels_find(const om_provider_session *session,
                                    const om_gpu_kernel_key *key);
 void om_gpu_kernels_deinit(om_ctx *ctx, om_provider_session *session);
 
-/* A copy of a kernel's code without what its chain does not use; NULL where it has none. The
- * caller frees it and, earlier if it likes, its code. */
-om_status om_gpu_trim(om_ctx *ctx, const om_gpu_kernel_key *key, om_hal_shader **out_shader);
+/* Fills `trimmed` of the entries: copies of the kernels' code without what their chains do not use,
+ * NULL where there is no chain. The caller frees them and, earlier if it likes, their code; also
+ * where this fails. */
+om_status om_gpu_trim(om_ctx *ctx, om_gpu_kernel_entry *entries, size_t count);
 /* Frees the copy's code alone; or all of it, NULL included. */
 void om_gpu_free_code(om_ctx *ctx, om_hal_shader *trimmed);
 void om_gpu_free_trimmed(om_ctx *ctx, om_hal_shader *trimmed);

@@ -40,8 +40,10 @@ static om_status record(om_ctx *ctx, const om_provider_session *session, om_gpu_
 }
 
 static om_status make_kernel(om_ctx *ctx, om_provider_session *session, om_gpu_trial *trial) {
-  const om_gpu_kernel_key key = {.shader = trial->shader};
-  OM_TRY(om_gpu_trim(ctx, &key, &trial->rig.trimmed));
+  om_gpu_kernel_entry entry = {.key = {.shader = trial->shader}};
+  om_status st = om_gpu_trim(ctx, &entry, 1);
+  trial->rig.trimmed = entry.trimmed; /* freed with the rig */
+  if (st != OM_OK) return st;
   const om_hal_kernel_desc desc = {.shader = trial->rig.trimmed ? trial->rig.trimmed
                                                                 : om_shader_get(trial->shader)};
   return session->hal->kernels_create(ctx, session->device, &desc, 1, &trial->rig.kernel);

@@ -39,7 +39,10 @@ static void trim_words(uint32_t *words, const om_shader_chain *chain, const uint
   }
 }
 
-om_status om_gpu_trim(om_ctx *ctx, const om_gpu_kernel_key *key, om_hal_shader **out_shader) {
+static om_status trim(om_ctx *ctx,
+                      om_hal_unpacker *unpacker,
+                      const om_gpu_kernel_key *key,
+                      om_hal_shader **out_shader) {
   om_status st = OM_OK;
   const om_hal_shader *whole = om_shader_get(key->shader);
   const om_shader_chain *chain = om_shader_chain_get(key->shader);
@@ -48,7 +51,7 @@ om_status om_gpu_trim(om_ctx *ctx, const om_gpu_kernel_key *key, om_hal_shader *
   *out_shader = NULL;
   if (!chain) return OM_OK;
   OM_GO_NEW(shader, 1);
-  OM_GO(om_hal_code_unpack(ctx, whole, &words));
+  OM_GO(om_hal_code_unpack(ctx, unpacker, whole, &words));
   trim_words(words, chain, key->constants + whole->constant_count - OM_CHAIN_MAX_ITEMS);
   *shader = *whole;
   shader->code = words;
@@ -58,5 +61,15 @@ om_status om_gpu_trim(om_ctx *ctx, const om_gpu_kernel_key *key, om_hal_shader *
 done:
   om_delete(ctx, words);
   om_delete(ctx, shader);
+  return st;
+}
+
+om_status om_gpu_trim(om_ctx *ctx, om_gpu_kernel_entry *entries, size_t count) {
+  om_status st = OM_OK;
+  om_hal_unpacker unpacker = {0};
+  for (size_t i = 0; i < count && st == OM_OK; ++i) {
+    st = trim(ctx, &unpacker, &entries[i].key, &entries[i].trimmed);
+  }
+  om_hal_unpacker_deinit(ctx, &unpacker);
   return st;
 }

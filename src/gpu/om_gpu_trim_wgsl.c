@@ -27,7 +27,9 @@ static size_t assemble(const om_wgsl_module *module, const uint32_t *items, char
   return bytes;
 }
 
-om_status om_gpu_trim(om_ctx *ctx, const om_gpu_kernel_key *key, om_hal_shader **out_shader) {
+static om_status put_together(om_ctx *ctx,
+                              const om_gpu_kernel_key *key,
+                              om_hal_shader **out_shader) {
   om_status st = OM_OK;
   const om_hal_shader *whole = om_shader_get(key->shader);
   const om_wgsl_module *module = om_wgsl_module_get(key->shader);
@@ -52,4 +54,11 @@ done:
   om_delete(ctx, text);
   om_delete(ctx, shader);
   return st;
+}
+
+om_status om_gpu_trim(om_ctx *ctx, om_gpu_kernel_entry *entries, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    OM_TRY(put_together(ctx, &entries[i].key, &entries[i].trimmed));
+  }
+  return OM_OK;
 }

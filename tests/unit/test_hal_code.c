@@ -26,11 +26,11 @@ static void check_module(const uint32_t *words, size_t count) {
 }
 
 /* The text of the kernel's function, and no more. */
-static void check_text(om_ctx *ctx, const om_hal_shader *shader) {
+static void check_text(om_ctx *ctx, om_hal_unpacker *unpacker, const om_hal_shader *shader) {
   char head[128];
   char *text = NULL;
-  if (!shader->packed) return; /* a build without them */
-  assert_int_equal(om_hal_code_unpack_text(ctx, shader, &text), OM_OK);
+  if (!shader->block) return; /* a build without them */
+  assert_int_equal(om_hal_code_unpack_text(ctx, unpacker, shader, &text), OM_OK);
   assert_int_equal(strlen(text), shader->code_bytes);
   assert_int_equal(strncmp(text, ".version", 8), 0);
   snprintf(head, sizeof head, ".entry %s(", shader->name);
@@ -43,19 +43,21 @@ static void test_every_kernel_unpacks(void **state) {
   om_error error = {0};
   om_memory_use use = {0};
   om_ctx ctx = {.allocator = om_default_allocator(), .use = &use, .error = &error};
+  om_hal_unpacker unpacker = {0};
   (void)state;
   for (int i = 0; i < OM_SHADER_COUNT; ++i) {
     const om_hal_shader *shader = om_shader_get((om_shader)i);
     uint32_t *words = NULL;
     assert_null(shader->code);
     if (shader->code_kind == OM_HAL_PTX) {
-      check_text(&ctx, shader);
+      check_text(&ctx, &unpacker, shader);
       continue;
     }
-    assert_int_equal(om_hal_code_unpack(&ctx, shader, &words), OM_OK);
+    assert_int_equal(om_hal_code_unpack(&ctx, &unpacker, shader, &words), OM_OK);
     check_module(words, shader->code_bytes / sizeof *words);
     om_delete(&ctx, words);
   }
+  om_hal_unpacker_deinit(&ctx, &unpacker);
   assert_int_equal(use.live_bytes, 0);
 }
 

@@ -74,16 +74,22 @@ typedef struct om_hal_turn {
   uint32_t awaited_count, unused;
 } om_hal_turn;
 
+/* The code of many kernels, compressed by the build (om_hal_code.h). static. */
+typedef struct om_hal_block {
+  const uint8_t *packed;
+  size_t packed_bytes, bytes; /* of it, and of what it becomes */
+} om_hal_block;
+
 /* A kernel as the build embedded it. static. */
 typedef struct om_hal_shader {
-  const char *name;
+  const char *name; /* no other has it */
   om_hal_code code_kind;
-  const void *code; /* NULL: it is packed (om_hal_code.h) */
+  const void *code; /* NULL: it is in a block, if there is one */
   size_t code_bytes;
-  const uint8_t *packed;
-  const struct om_hal_shader *base; /* that it is packed against; packed alone. NULL: none */
-  uint32_t binding_count;           /* storage buffers at bindings 0..n-1 */
-  uint32_t write_mask;              /* bit b: binding b is written */
+  const om_hal_block *block;
+  uint32_t block_offset, block_bytes; /* its part of what the block becomes */
+  uint32_t binding_count;             /* storage buffers at bindings 0..n-1 */
+  uint32_t write_mask;                /* bit b: binding b is written */
   uint32_t half_mask; /* bit b: binding b holds float16: the kernel needs storage_16bit */
   uint32_t params_bytes;
   uint32_t workgroup_size[3]; /* fixed in the text */

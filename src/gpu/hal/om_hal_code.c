@@ -1,41 +1,101 @@
-/* Unpacking kernels: copies of words that stood before, then distances back to ids; a text is a
- * word for each letter, and has no ids. The bytes are the build's own, which unpacked them itself:
- * nothing is distrusted here.
+/* Unpacking kernels: a block is decompressed, by XZ Utils' liblzma, to the end of what is asked
+ * for; then distances become ids again, or numbers of registers. The bytes are the build's own,
+ * which unpacked them itself: nothing is distrusted here but memory.
  */
 #include "gpu/hal/om_hal_code.h"
 
+#include <lzma.h>
+
 enum { HEADER_WORDS = 5 };
 
-/* Words, or letters, of the code. */
-static size_t count_of(const om_hal_shader *shader) {
-  if (!shader) return 0;
-  return shader->code_bytes / (shader->code_kind == OM_HAL_PTX ? 1 : sizeof(uint32_t));
+/* ---- Blocks ---- */
+
+struct om_hal_open_block {
+  om_hal_open_block *next;
+  const om_hal_block *block;
+  uint8_t *bytes; /* owned; block->bytes of them, `ready` of which are there */
+  size_t ready;
+  lzma_allocator allocator;
+  lzma_stream stream;
+};
+
+static void *take_memory(void *ctx, size_t count, size_t elem_bytes) {
+  return om_new_bytes(ctx, count, elem_bytes);
 }
 
-static uint32_t take(const uint8_t **from) {
-  uint32_t value = 0;
-  for (uint32_t shift = 0;; shift += 7) {
-    const uint8_t byte = *(*from)++;
-    value |= (uint32_t)(byte & 127) << shift;
-    if (byte < 128) return value;
+static void give_memory(void *ctx, void *ptr) {
+  om_delete(ctx, ptr);
+}
+
+static void close_block(om_ctx *ctx, om_hal_open_block *open) {
+  if (!open) return;
+  lzma_end(&open->stream);
+  om_delete(ctx, open->bytes);
+  om_delete(ctx, open);
+}
+
+static om_status open_block(om_ctx *ctx, const om_hal_block *block, om_hal_open_block **out_open) {
+  om_status st = OM_OK;
+  om_hal_open_block *open = NULL;
+  *out_open = NULL;
+  OM_GO_NEW(open, 1);
+  *open = (om_hal_open_block){.block = block, .stream = LZMA_STREAM_INIT};
+  open->allocator = (lzma_allocator){take_memory, give_memory, ctx};
+  open->stream.allocator = &open->allocator;
+  open->stream.next_in = block->packed;
+  open->stream.avail_in = block->packed_bytes;
+  OM_GO_NEW(open->bytes, block->bytes);
+  /* No copy reaches further back than to the block's beginning. */
+  lzma_options_lzma options = {.dict_size = LZMA_DICT_SIZE_MIN};
+  if (block->bytes > options.dict_size) options.dict_size = (uint32_t)block->bytes;
+  const lzma_filter filters[] = {{LZMA_FILTER_LZMA2, &options}, {LZMA_VLI_UNKNOWN, NULL}};
+  if (lzma_raw_decoder(&open->stream, filters) != LZMA_OK) {
+    st = OM_FAIL(ctx, OM_E_OUT_OF_MEMORY, "There is no memory to unpack kernels.");
+    goto done;
+  }
+  *out_open = open;
+  open = NULL; /* the caller owns it now */
+done:
+  close_block(ctx, open);
+  return st;
+}
+
+void om_hal_unpacker_deinit(om_ctx *ctx, om_hal_unpacker *unpacker) {
+  while (unpacker->first) {
+    om_hal_open_block *open = unpacker->first;
+    unpacker->first = open->next;
+    close_block(ctx, open);
   }
 }
 
-/* Words from `at` on, until the shader's are there; those before may be copied. */
-static size_t expand(const om_hal_shader *shader, uint32_t *words, size_t at) {
-  const uint8_t *from = shader->packed;
-  const size_t end = at + count_of(shader);
-  while (at < end) {
-    for (uint32_t literals = take(&from); literals > 0; --literals) {
-      const uint32_t value = take(&from);
-      words[at++] = (value & 1) != 0 ? ~(value >> 1) : value >> 1;
+/* The shader's part of its block, as long as the unpacker is there. */
+static om_status find_part(om_ctx *ctx,
+                           om_hal_unpacker *unpacker,
+                           const om_hal_shader *shader,
+                           const uint8_t **out_part) {
+  om_hal_open_block *open = unpacker->first;
+  const size_t end = (size_t)shader->block_offset + shader->block_bytes;
+  while (open && open->block != shader->block) open = open->next;
+  if (!open) {
+    OM_TRY(open_block(ctx, shader->block, &open));
+    open->next = unpacker->first;
+    unpacker->first = open;
+  }
+  if (open->ready < end) {
+    open->stream.next_out = open->bytes + open->ready;
+    open->stream.avail_out = end - open->ready;
+    const lzma_ret result = lzma_code(&open->stream, LZMA_RUN);
+    if ((result != LZMA_OK && result != LZMA_STREAM_END) || open->stream.avail_out > 0) {
+      return OM_FAIL(
+          ctx, OM_E_INTERNAL, "The code of kernel '%s' is not what the build made.", shader->name);
     }
-    const uint32_t length = take(&from);
-    const uint32_t distance = length > 0 ? take(&from) : 0;
-    for (uint32_t i = 0; i < length; ++i, ++at) words[at] = words[at - distance];
+    open->ready = end;
   }
-  return at;
+  *out_part = open->bytes + shader->block_offset;
+  return OM_OK;
 }
+
+/* ---- SPIR-V ---- */
 
 typedef struct om_hal_form { /* which words of an instruction are distances */
   uint32_t result;           /* 0: it has none */
@@ -90,6 +150,7 @@ static om_hal_form form_of(uint32_t opcode, uint32_t count) {
   }
 }
 
+/* An operand with a lowest bit of 1 is no distance. */
 static void restore_ids(uint32_t *words, size_t word_count) {
   uint32_t last = 0;
   for (size_t at = HEADER_WORDS; at < word_count;) {
@@ -97,61 +158,98 @@ static void restore_ids(uint32_t *words, size_t word_count) {
     const uint32_t count = instruction[0] >> 16;
     const om_hal_form form = form_of(instruction[0] & 0xffff, count);
     if (form.result != 0) last = instruction[form.result] += last;
-    for (uint32_t i = form.operands; i < count; ++i) instruction[i] = last - instruction[i];
+    for (uint32_t i = form.operands; i < count; ++i) {
+      const uint32_t word = instruction[i];
+      instruction[i] = (word & 1) != 0 ? word >> 1 : last - (uint32_t)((int32_t)word / 2);
+    }
     at += count;
   }
 }
 
-/* The base, and then the code: what copies reach back to. *out_at is where the code begins. */
-static om_status expand_all(om_ctx *ctx,
-                            const om_hal_shader *shader,
-                            uint32_t **out_window,
-                            size_t *out_at) {
-  om_status st = OM_OK;
-  const size_t base_count = count_of(shader->base);
-  *out_window = NULL;
-  *out_at = base_count;
-  OM_GO_NEW(*out_window, base_count + count_of(shader));
-  if (shader->base) (void)expand(shader->base, *out_window, 0);
-  (void)expand(shader, *out_window, base_count);
-done:
-  return st;
-}
-
-om_status om_hal_code_unpack(om_ctx *ctx, const om_hal_shader *shader, uint32_t **out_words) {
-  om_status st = OM_OK;
-  const size_t count = count_of(shader);
-  uint32_t *window = NULL; /* scratch */
-  uint32_t *words = NULL;
-  size_t at = 0;
+om_status om_hal_code_unpack(om_ctx *ctx,
+                             om_hal_unpacker *unpacker,
+                             const om_hal_shader *shader,
+                             uint32_t **out_words) {
+  const uint8_t *part;
+  const size_t count = shader->code_bytes / sizeof **out_words;
   *out_words = NULL;
-  OM_GO(expand_all(ctx, shader, &window, &at));
-  OM_GO_NEW(words, count);
-  memcpy(words, window + at, count * sizeof *words);
+  OM_TRY(find_part(ctx, unpacker, shader, &part));
+  uint32_t *words = om_new_bytes(ctx, count, sizeof *words);
+  if (!words) return OM_E_OUT_OF_MEMORY;
+  memcpy(words, part, shader->code_bytes);
   restore_ids(words, count);
   *out_words = words;
-  words = NULL; /* the caller owns it now */
-done:
-  om_delete(ctx, words);
-  om_delete(ctx, window);
-  return st;
+  return OM_OK;
 }
 
-om_status om_hal_code_unpack_text(om_ctx *ctx, const om_hal_shader *shader, char **out_text) {
-  om_status st = OM_OK;
-  const size_t count = count_of(shader);
-  uint32_t *window = NULL; /* scratch */
-  char *text = NULL;
-  size_t at = 0;
+/* ---- PTX ---- */
+
+enum { KINDS = 6 }; /* of registers whose numbers are distances */
+
+/* Which kind the letters at `from` name, and how many they are; KINDS: none. */
+static int kind_of(const char *from, const char *end, size_t *out_letters) {
+  static const char *const kinds[KINDS] = {"r", "rd", "rs", "f", "fd", "p"};
+  size_t letters = 0;
+  while (from + letters < end && from[letters] >= 'a' && from[letters] <= 'z') ++letters;
+  *out_letters = letters;
+  const char *behind = from + letters;
+  if (behind == end || (*behind != '-' && (*behind < '0' || *behind > '9'))) return KINDS;
+  for (int kind = 0; kind < KINDS; ++kind) {
+    if (strlen(kinds[kind]) == letters && memcmp(kinds[kind], from, letters) == 0) return kind;
+  }
+  return KINDS;
+}
+
+static int32_t take_number(const char **from, const char *end) {
+  const bool is_negative = **from == '-';
+  int32_t number = 0;
+  if (is_negative) ++*from;
+  while (*from < end && **from >= '0' && **from <= '9') number = number * 10 + (*(*from)++ - '0');
+  return is_negative ? -number : number;
+}
+
+static char *put_number(char *to, int32_t number) {
+  char digits[12];
+  size_t count = 0;
+  do {
+    digits[count++] = (char)('0' + number % 10);
+    number /= 10;
+  } while (number > 0);
+  while (count > 0) *to++ = digits[--count];
+  return to;
+}
+
+static void restore_registers(const char *from, const char *end, char *to) {
+  int32_t last[KINDS] = {0}; /* number of the register that a line names first */
+  bool is_first = true;
+  while (from < end) {
+    const char letter = *to++ = *from++;
+    size_t letters;
+    if (letter == '\n') is_first = true;
+    if (letter != '%') continue;
+    const int kind = kind_of(from, end, &letters);
+    memcpy(to, from, letters);
+    from += letters;
+    to += letters;
+    if (kind == KINDS) continue;
+    const int32_t number = last[kind] + take_number(&from, end);
+    if (is_first) last[kind] = number;
+    is_first = false;
+    to = put_number(to, number);
+  }
+  *to = '\0';
+}
+
+om_status om_hal_code_unpack_text(om_ctx *ctx,
+                                  om_hal_unpacker *unpacker,
+                                  const om_hal_shader *shader,
+                                  char **out_text) {
+  const uint8_t *part;
   *out_text = NULL;
-  OM_GO(expand_all(ctx, shader, &window, &at));
-  OM_GO_NEW(text, count + 1);
-  for (size_t i = 0; i < count; ++i) text[i] = (char)window[at + i];
-  text[count] = '\0';
+  OM_TRY(find_part(ctx, unpacker, shader, &part));
+  char *text = om_new_bytes(ctx, shader->code_bytes + 1, 1);
+  if (!text) return OM_E_OUT_OF_MEMORY;
+  restore_registers((const char *)part, (const char *)part + shader->block_bytes, text);
   *out_text = text;
-  text = NULL; /* the caller owns it now */
-done:
-  om_delete(ctx, text);
-  om_delete(ctx, window);
-  return st;
+  return OM_OK;
 }

@@ -23,6 +23,7 @@ typedef struct om_vk_kernel_job { /* shared by the threads of one call */
   atomic_size_t next;
   om_vk_module **modules; /* by kernel: one to make; NULL: none, or another kernel's */
   void **unpacked;        /* by kernel: words or text; NULL: the shader has its code as it is */
+  om_hal_unpacker unpacker;
 } om_vk_kernel_job;
 
 static VkResult create_pipeline(const om_vk_device *device,
@@ -141,11 +142,11 @@ static om_status prepare(om_ctx *ctx, om_vk_device *device, om_vk_kernel_job *jo
     kernel->module = module;
     if (module->function || is_listed(job->modules, i, module)) return OM_OK;
     job->modules[i] = module;
-    if (!shader->code) OM_TRY(om_hal_code_unpack_text(ctx, shader, &text));
+    if (!shader->code) OM_TRY(om_hal_code_unpack_text(ctx, &job->unpacker, shader, &text));
     job->unpacked[i] = text;
     return OM_OK;
   }
-  if (!shader->code) OM_TRY(om_hal_code_unpack(ctx, shader, &words));
+  if (!shader->code) OM_TRY(om_hal_code_unpack(ctx, &job->unpacker, shader, &words));
   job->unpacked[i] = words;
   return OM_OK;
 }
@@ -166,6 +167,7 @@ om_status om_vk_kernels_create(om_ctx *ctx,
   OM_GO_NEW(job.modules, count);
   OM_GO_NEW(job.unpacked, count);
   for (size_t i = 0; i < count; ++i) OM_GO(prepare(ctx, device, &job, i));
+  om_hal_unpacker_deinit(ctx, &job.unpacker);
   work_in_threads(&job);
   OM_GO(check_results(ctx, device, &job));
 
@@ -177,6 +179,7 @@ done:
   for (size_t i = 0; job.kernels && i < count; ++i) {
     om_vk_kernel_destroy(ctx, hal_device, (om_hal_kernel *)job.kernels[i]);
   }
+  om_hal_unpacker_deinit(ctx, &job.unpacker);
   for (size_t i = 0; job.unpacked && i < count; ++i) om_delete(ctx, job.unpacked[i]);
   om_delete(ctx, job.unpacked);
   om_delete(ctx, job.modules);

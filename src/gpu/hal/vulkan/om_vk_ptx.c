@@ -51,7 +51,7 @@ om_status om_vk_module_get(om_ctx *ctx,
                            om_vk_device *device,
                            const om_hal_shader *shader,
                            om_vk_module **out_module) {
-  const void *code = shader->code ? shader->code : shader->packed;
+  const void *code = shader->code ? shader->code : shader->name;
   for (om_vk_module *module = device->modules; module; module = module->next) {
     *out_module = module;
     if (module->code == code) return OM_OK;

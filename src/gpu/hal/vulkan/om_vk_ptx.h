@@ -8,7 +8,7 @@
 /* A text and what the driver made of it: once for a device, whatever the constants. */
 struct om_vk_module {
   om_vk_module *next; /* of the device's list */
-  const void *code;   /* the shader's, packed or not: compared, never read */
+  const void *code;   /* the shader's, or its name where that is in a block: compared alone */
   VkCuModuleNVX handle;
   VkCuFunctionNVX function; /* NULL: not made, or it failed */
 };
