@@ -6,27 +6,28 @@
  * width of a tile. Of float32 (FLOAT=1) a block of high parts is followed by one of low parts;
  * before all blocks are the columns' factors (om_gpu_blocks.h).
  *
- * The last four warps of a workgroup are its producers: they bring a's rows and b's blocks into
- * STAGES places in shared memory, one behind the other, tile for tile; a workgroup takes tiles
- * until there are none. The others are TEAMS warpgroups, which multiply. They share the work
+ * The last four warps of a workgroup are its producers: they bring a's rows into A_STAGES places in
+ * shared memory and b's blocks into STAGES, one behind the other, tile for tile; a workgroup takes
+ * tiles until there are none. The others are TEAMS warpgroups, which multiply. They share the work
  * (SHARE) by BY_ROWS   each has 64 rows of each tile; BY_TILES  each has tiles of its own by
  * turns: one multiplies while the other stores; BY_TERMS  each takes steps in turn, of the same
  * tile; their sums are added in order (float32).
  *
  * A float32 is split into two float16 as matmul_matrix.comp says, and a product is three: the parts
- * of a are made in registers, on their way from shared memory into the instruction. Where a row of
- * a turns out not to keep its bits so, the workgroup makes all its tiles again, each row scaled by
- * a power of two.
+ * of a are made in registers, on their way from shared memory into the instruction, so that a's
+ * places are free before b's, which the instruction reads itself: each has barriers of its own.
+ * Where a row of a turns out not to keep its bits so, the workgroup makes all its tiles again, each
+ * row scaled by a power of two.
  *
- * Results go by way of shared memory to where a thread has eight neighbours of a row: the chain and
- * the stores want that.
+ * Results go by way of shared memory to where a thread has neighbours of a row: the chain and the
+ * stores want that.
  */
-//! kernel matmul_sm90_64x32                   bindings=r,r,w,r,r params=44 threads=384 shared=214016 blocks=1 chain=1 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_TERMS TILE_N=32 STAGES=8 CHUNKS=0
-//! kernel matmul_sm90_64x64                   bindings=r,r,w,r,r params=44 threads=384 shared=164864 blocks=1 chain=1 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_TERMS TILE_N=64 STAGES=4 CHUNKS=0
-//! kernel matmul_sm90_64x96                   bindings=r,r,w,r,r params=44 threads=384 shared=214016 blocks=1 chain=1 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_TERMS TILE_N=96 STAGES=4 CHUNKS=0
-//! kernel matmul_sm90_128x96                  bindings=r,r,w,r,r params=44 threads=384 shared=189440 blocks=1 chain=1 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_ROWS TILE_N=96 STAGES=3 CHUNKS=0
-//! kernel matmul_sm90_128x128                 bindings=r,r,w,r,r params=44 threads=384 shared=230400 blocks=1 chain=1 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_ROWS TILE_N=128 STAGES=3 CHUNKS=0
-//! kernel matmul_sm90_128x160                 bindings=r,r,w,r,r params=44 threads=384 shared=164864 blocks=1 chain=1 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_ROWS TILE_N=160 STAGES=2 CHUNKS=0
+//! kernel matmul_sm90_64x32                   bindings=r,r,w,r,r params=44 threads=384 shared=214016 blocks=1 chain=1 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_TERMS TILE_N=32 A_STAGES=8 STAGES=8 CHUNKS=0
+//! kernel matmul_sm90_64x64                   bindings=r,r,w,r,r params=44 threads=384 shared=230400 blocks=1 chain=1 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_TERMS TILE_N=64 A_STAGES=6 STAGES=6 CHUNKS=0
+//! kernel matmul_sm90_64x96                   bindings=r,r,w,r,r params=44 threads=384 shared=214016 blocks=1 chain=1 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_TERMS TILE_N=96 A_STAGES=4 STAGES=4 CHUNKS=0
+//! kernel matmul_sm90_128x96                  bindings=r,r,w,r,r params=44 threads=384 shared=214016 blocks=1 chain=1 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_ROWS TILE_N=96 A_STAGES=3 STAGES=4 CHUNKS=0
+//! kernel matmul_sm90_128x128                 bindings=r,r,w,r,r params=44 threads=384 shared=230400 blocks=1 chain=1 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_ROWS TILE_N=128 A_STAGES=2 STAGES=4 CHUNKS=0
+//! kernel matmul_sm90_128x160                 bindings=r,r,w,r,r params=44 threads=384 shared=205824 blocks=1 chain=1 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_ROWS TILE_N=160 A_STAGES=2 STAGES=3 CHUNKS=0
 //! kernel matmul_sm90_64x32_half              bindings=r16,r16,w16,r16,r16 params=44 threads=256 shared=205824 blocks=1 chain=1 turns=1 FLOAT=0 TEAMS=1 SHARE=BY_ROWS TILE_N=32 STAGES=16 CHUNKS=0
 //! kernel matmul_sm90_64x64_half              bindings=r16,r16,w16,r16,r16 params=44 threads=256 shared=214016 blocks=1 chain=1 turns=1 FLOAT=0 TEAMS=1 SHARE=BY_ROWS TILE_N=64 STAGES=12 CHUNKS=0
 //! kernel matmul_sm90_64x128_half             bindings=r16,r16,w16,r16,r16 params=44 threads=256 shared=214016 blocks=1 chain=1 turns=1 FLOAT=0 TEAMS=1 SHARE=BY_ROWS TILE_N=128 STAGES=8 CHUNKS=0
@@ -34,9 +35,9 @@
 //! kernel matmul_sm90_128x128_half            bindings=r16,r16,w16,r16,r16 params=44 threads=384 shared=230400 blocks=1 chain=1 turns=1 FLOAT=0 TEAMS=2 SHARE=BY_ROWS TILE_N=128 STAGES=6 CHUNKS=0
 //! kernel matmul_sm90_128x160_half            bindings=r16,r16,w16,r16,r16 params=44 threads=384 shared=201728 blocks=1 chain=1 turns=1 FLOAT=0 TEAMS=2 SHARE=BY_ROWS TILE_N=160 STAGES=5 CHUNKS=0
 //! kernel matmul_sm90_128x192_half            bindings=r16,r16,w16,r16,r16 params=44 threads=384 shared=197632 blocks=1 chain=1 turns=1 FLOAT=0 TEAMS=2 SHARE=BY_ROWS TILE_N=192 STAGES=4 CHUNKS=0
-//! kernel matmul_sm90_64x32_chunks            bindings=r,r,w params=44 threads=384 shared=214016 blocks=1 chain=0 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_TERMS TILE_N=32 STAGES=8 CHUNKS=1
-//! kernel matmul_sm90_64x64_chunks            bindings=r,r,w params=44 threads=384 shared=164864 blocks=1 chain=0 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_TERMS TILE_N=64 STAGES=4 CHUNKS=1
-//! kernel matmul_sm90_64x96_chunks            bindings=r,r,w params=44 threads=384 shared=214016 blocks=1 chain=0 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_TERMS TILE_N=96 STAGES=4 CHUNKS=1
+//! kernel matmul_sm90_64x32_chunks            bindings=r,r,w params=44 threads=384 shared=214016 blocks=1 chain=0 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_TERMS TILE_N=32 A_STAGES=8 STAGES=8 CHUNKS=1
+//! kernel matmul_sm90_64x64_chunks            bindings=r,r,w params=44 threads=384 shared=230400 blocks=1 chain=0 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_TERMS TILE_N=64 A_STAGES=6 STAGES=6 CHUNKS=1
+//! kernel matmul_sm90_64x96_chunks            bindings=r,r,w params=44 threads=384 shared=214016 blocks=1 chain=0 turns=1 FLOAT=1 TEAMS=2 SHARE=BY_TERMS TILE_N=96 A_STAGES=4 STAGES=4 CHUNKS=1
 //! kernel matmul_sm90_64x32_chunks_half       bindings=r16,r16,w params=44 threads=256 shared=205824 blocks=1 chain=0 turns=1 FLOAT=0 TEAMS=1 SHARE=BY_ROWS TILE_N=32 STAGES=16 CHUNKS=1
 //! kernel matmul_sm90_64x64_chunks_half       bindings=r16,r16,w params=44 threads=256 shared=214016 blocks=1 chain=0 turns=1 FLOAT=0 TEAMS=1 SHARE=BY_ROWS TILE_N=64 STAGES=12 CHUNKS=1
 //! kernel matmul_sm90_64x128_chunks_half      bindings=r16,r16,w params=44 threads=256 shared=214016 blocks=1 chain=0 turns=1 FLOAT=0 TEAMS=1 SHARE=BY_ROWS TILE_N=128 STAGES=8 CHUNKS=1
@@ -44,6 +45,9 @@
 #  define FLOAT_RESULT 1
 #else
 #  define FLOAT_RESULT FLOAT
+#endif
+#if FLOAT
+#  define SM90_UNIT 4 /* float32 of 16 bytes */
 #endif
 #include "abi/matmul_matrix_params.h"
 #include "gpu/sm90/sm90_chain.h"
@@ -66,10 +70,17 @@ enum {
   ROW_BYTES = STEP * (FLOAT ? 4 : 2), /* of a */
   A_BYTES = TILE_M * ROW_BYTES,
   B_BYTES = TILE_N / BLOCK_COLS * PARTS * BLOCK_BYTES,
-  STAGE_BYTES = A_BYTES + B_BYTES,
   SUM_COUNT = TILE_N / 2,
-  BARRIER_BYTES = 1024, /* full and empty ones, go, a flag; then words of the producers */
-  TOUCHED_AT = BARRIER_BYTES - PRODUCERS * 4,
+#if !FLOAT
+  A_STAGES = STAGES,
+#endif
+  /* Places of b that are filled before the launches before this one are done: of large tiles one,
+   * since a's first rows come behind them. */
+  AHEAD = TILE_M > TEAM_ROWS ? 1 : STAGES,
+  BARRIER_BYTES = 1024, /* full and empty ones, go, a flag; then words that nobody reads */
+  TOUCHED_AT = BARRIER_BYTES - 32 * 4,
+  B_AT = BARRIER_BYTES + A_STAGES * A_BYTES,
+  RESULTS_AT = B_AT + STAGES * B_BYTES,
   /* Results on their way, float32: of a warp, 16 rows of some columns; BY_TERMS all of a team's. */
   STRIP_COLS = SHARE == BY_TERMS || TILE_N % 64 != 0 ? 32 : 64,
   STRIP_BYTES = 16 * STRIP_COLS * 4,
@@ -79,9 +90,7 @@ enum {
 /* Barriers of a part of the workgroup; two of TEAM_BARRIER. */
 enum { TEAM_BARRIER = 1, END_BARRIER = 3 };
 _Static_assert(OM_THREADS == CONSUMERS + PRODUCERS, "the head's threads");
-_Static_assert(OM_SHARED_BYTES == BARRIER_BYTES + STAGES * STAGE_BYTES + RESULT_BYTES,
-               "the head's shared memory");
-_Static_assert((2 * STAGES + 1) * 8 + 4 <= TOUCHED_AT, "barriers and flag");
+_Static_assert(OM_SHARED_BYTES == RESULTS_AT + RESULT_BYTES, "the head's shared memory");
 
 typedef struct matmul_args {
 #if CHUNKS
@@ -104,25 +113,39 @@ typedef struct tile {
   uint64_t y;
 } tile;
 
-SM90_INLINE uint32_t stage_at(uint32_t stage) {
-  return shared_address(BARRIER_BYTES + stage * STAGE_BYTES);
+/* A place of a ring, and its barriers: b's come behind a's. Of float16 a step's a and b are read
+ * together: they have barriers in common. */
+enum { IS_JOINT = !FLOAT, PLACES = IS_JOINT ? STAGES : A_STAGES + STAGES };
+_Static_assert((2 * PLACES + 1) * 8 + 4 <= TOUCHED_AT, "barriers and flag");
+
+SM90_INLINE uint32_t a_at(uint32_t stage) {
+  return shared_address(BARRIER_BYTES + stage * A_BYTES);
 }
 
-SM90_INLINE uint32_t full_at(uint32_t stage) {
-  return shared_address(stage * 8);
+SM90_INLINE uint32_t b_at(uint32_t stage) {
+  return shared_address(B_AT + stage * B_BYTES);
 }
 
-SM90_INLINE uint32_t empty_at(uint32_t stage) {
-  return shared_address((STAGES + stage) * 8);
+SM90_INLINE uint32_t a_full_at(uint32_t stage) {
+  return shared_address(stage * 16);
+}
+
+SM90_INLINE uint32_t b_full_at(uint32_t stage) {
+  return a_full_at((IS_JOINT ? 0 : A_STAGES) + stage);
+}
+
+/* The one that says a place is empty is behind the one that says it is full. */
+SM90_INLINE uint32_t empty_of(uint32_t full) {
+  return full + 8;
 }
 
 /* Says that the launches before this one are done. */
 SM90_INLINE uint32_t go_at(void) {
-  return shared_address(2 * STAGES * 8);
+  return a_full_at(PLACES);
 }
 
 SM90_INLINE uint32_t flag_at(void) {
-  return shared_address((2 * STAGES + 1) * 8);
+  return go_at() + 8;
 }
 
 SM90_INLINE uint32_t least(uint32_t a, uint32_t b) {
@@ -142,22 +165,45 @@ SM90_INLINE bool find_tile(const matmul_args *args, uint32_t number, tile *t) {
   return t->begin < args->p.depth;
 }
 
-/* A place in shared memory, and how often all of them were filled before: what producers and teams
- * go through in step. The barriers' parity is the round's. */
+/* A place in a ring, and how often all of them were filled before. The barriers' parity is the
+ * round's. */
 typedef struct place {
   uint32_t stage, round;
 } place;
 
+/* Those of a step: what producers and teams go through in step. */
+typedef struct places {
+  place a, b;
+} places;
+
 /* Goes `steps` on. */
-SM90_INLINE void advance(place *at, uint32_t steps) {
+SM90_INLINE void advance_in(place *at, uint32_t steps, const uint32_t stages) {
   const uint32_t stage = at->stage + steps;
-  at->stage = stage % STAGES;
-  at->round += stage / STAGES;
+  at->stage = stage % stages;
+  at->round += stage / stages;
 }
 
-SM90_INLINE void advance_one(place *at) {
-  at->stage = at->stage + 1 == STAGES ? 0 : at->stage + 1;
+SM90_INLINE void advance(places *at, uint32_t steps) {
+  advance_in(&at->b, steps, STAGES);
+  if (IS_JOINT) {
+    at->a = at->b;
+  } else {
+    advance_in(&at->a, steps, A_STAGES);
+  }
+}
+
+SM90_INLINE void advance_one_in(place *at, const uint32_t stages) {
+  at->stage = at->stage + 1 == stages ? 0 : at->stage + 1;
   at->round += at->stage == 0;
+}
+
+SM90_INLINE void advance_one(places *at) {
+  advance_one_in(&at->b, STAGES);
+  if (IS_JOINT) {
+    at->a = at->b;
+  } else {
+    advance_one_in(&at->a, A_STAGES);
+  }
 }
 
 SM90_INLINE uint32_t step_count(const tile *t) {
@@ -176,10 +222,11 @@ SM90_INLINE uint32_t piece_at(uint32_t row, uint32_t piece) {
  * a place that nobody reads. */
 SM90_INLINE void touch(const char *columns, uint32_t elem_bytes, const tile *t, uint32_t cols) {
   const uint32_t lane = thread_index() - CONSUMERS;
+  const uint32_t to = shared_address(TOUCHED_AT + lane % 32 * 4);
   const uint32_t end = least(t->col + TILE_N, cols) * elem_bytes;
   const uint32_t at = t->col * elem_bytes + lane * 128;
   if (at >= end + 128) return; /* the columns need not begin at a multiple of 128 bytes */
-  copy4(shared_address(TOUCHED_AT + lane * 4), columns + (least(at, end - elem_bytes) & ~3u));
+  copy4(to, columns + (least(at, end - elem_bytes) & ~3u));
 }
 
 /* What the results need of a tile's columns is there when they are: it comes from memory while the
@@ -201,33 +248,34 @@ SM90_INLINE void touch_columns(const matmul_args *args, const tile *t) {
 
 /* By one thread: has what a tile needs of b, for the step that begins with a term, brought to a
  * place. It is one stretch of memory. */
-SM90_INLINE void bring_blocks(
-    const matmul_args *args, const tile *t, uint32_t from, uint32_t stage, uint32_t full) {
+SM90_INLINE void bring_blocks(const matmul_args *args,
+                              const tile *t,
+                              uint32_t from,
+                              uint32_t stage) {
   const uint32_t octets = args->p.b_row_units;
   const uint32_t first = t->col / BLOCK_COLS;
   const uint32_t bytes = least(TILE_N / BLOCK_COLS, octets - first) * (PARTS * BLOCK_BYTES);
   const uint64_t index = (uint64_t)(from / STEP) * octets + first;
   const char *b = (const char *)args->b + (FLOAT ? octets * BLOCK_COLS * sizeof(float) : 0) +
                   index * (PARTS * BLOCK_BYTES);
-  mbarrier_expect(full, bytes);
-  bulk_copy(stage + A_BYTES, b, bytes, full);
+  mbarrier_expect(b_full_at(stage), bytes);
+  bulk_copy(b_at(stage), b, bytes, b_full_at(stage));
 }
 
-/* By one thread: fills the places, in the first round, with blocks of b, a constant, for which none
- * waits until the launches before this one are done. */
+/* By one thread: fills the first places with blocks of b, a constant, for which none waits until
+ * the launches before this one are done. */
 SM90_INLINE void bring_first_blocks(const matmul_args *args) {
-  place at = {0, 0};
+  uint32_t stage = 0;
   tile t;
-  SM90_LOOP for (uint32_t number = 0; at.round == 0 && find_tile(args, number, &t); ++number) {
-    SM90_LOOP for (uint32_t from = t.begin; at.round == 0 && from < t.end; from += STEP) {
-      bring_blocks(args, &t, from, stage_at(at.stage), full_at(at.stage));
-      advance_one(&at);
+  SM90_LOOP for (uint32_t number = 0; stage < AHEAD && find_tile(args, number, &t); ++number) {
+    SM90_LOOP for (uint32_t from = t.begin; stage < AHEAD && from < t.end; from += STEP, ++stage) {
+      bring_blocks(args, &t, from, stage);
     }
   }
 }
 
 /* Brings all of a tile. Rows past the end repeat the last; nobody stores their results. */
-SM90_INLINE void bring(const matmul_args *args, const tile *t, place *at) {
+SM90_INLINE void bring(const matmul_args *args, const tile *t, places *at) {
   enum { PIECES = ROW_BYTES / 16, ROWS_AT_ONCE = PRODUCERS / PIECES };
   enum { FETCHES = TILE_M / ROWS_AT_ONCE, PIECE_TERMS = STEP / PIECES };
   const uint32_t lane = thread_index() - CONSUMERS;
@@ -242,17 +290,21 @@ SM90_INLINE void bring(const matmul_args *args, const tile *t, place *at) {
     rows[i] = least(row, args->p.rows - 1) * args->p.a_row_units;
   }
   SM90_LOOP for (uint32_t from = t->begin; from < t->end; from += STEP) {
-    const uint32_t stage = stage_at(at->stage);
-    const uint32_t full = full_at(at->stage);
+    const uint32_t to = a_at(at->a.stage) + own;
+    const uint32_t a_full = a_full_at(at->a.stage);
+    const uint32_t b_full = b_full_at(at->b.stage);
     const uint32_t term = from + piece * PIECE_TERMS;
     const uint32_t bytes = term < args->p.depth ? 16 : 0;
     const char *a = (const char *)args->a + (uint64_t)(bytes ? term / PIECE_TERMS : 0) * 16;
-    mbarrier_wait(empty_at(at->stage), ~at->round & 1); /* the places are empty at first */
-    if (lane == 0 && at->round > 0) bring_blocks(args, t, from, stage, full);
-    SM90_UNROLL for (uint32_t i = 0; i < FETCHES; ++i) {
-      copy16(stage + own + i * ROWS_AT_ONCE * ROW_BYTES, a + (uint64_t)rows[i] * 16, bytes);
+    mbarrier_wait(empty_of(b_full), ~at->b.round & 1); /* the places are empty at first */
+    if (lane == 0 && (at->b.round > 0 || at->b.stage >= AHEAD)) {
+      bring_blocks(args, t, from, at->b.stage);
     }
-    copies_arrive(full);
+    if (!IS_JOINT) mbarrier_wait(empty_of(a_full), ~at->a.round & 1);
+    SM90_UNROLL for (uint32_t i = 0; i < FETCHES; ++i) {
+      copy16(to + i * ROWS_AT_ONCE * ROW_BYTES, a + (uint64_t)rows[i] * 16, bytes);
+    }
+    copies_arrive(a_full);
     advance_one(at);
   }
 }
@@ -265,15 +317,16 @@ SM90_INLINE void bring(const matmul_args *args, const tile *t, place *at) {
 
 /* Which steps of a tile that begins at `at` a team takes: the first, and how far it is to the next.
  * A place is always the same team's. */
-SM90_INLINE uint32_t first_step(uint32_t team, const place *at) {
-  return SHARE == BY_TERMS ? (team + TEAMS - at->stage % TEAMS) % TEAMS : 0;
+SM90_INLINE uint32_t first_step(uint32_t team, const places *at) {
+  return SHARE == BY_TERMS ? (team + TEAMS - at->b.stage % TEAMS) % TEAMS : 0;
 }
 enum { STEPS_ON = SHARE == BY_TERMS ? TEAMS : 1 };
-_Static_assert(SHARE != BY_TERMS || (STAGES % TEAMS == 0 && STAGES > TEAMS),
+_Static_assert(SHARE != BY_TERMS || (STAGES % TEAMS == 0 && STAGES > TEAMS &&
+                                     A_STAGES % TEAMS == 0 && A_STAGES > TEAMS),
                "places of a team: two");
 _Static_assert(SHARE != BY_TILES || (TEAMS == 2 && !FLOAT), "two teams, in one pass");
 
-SM90_INLINE void next_step(place *at) {
+SM90_INLINE void next_step(places *at) {
   if (STEPS_ON == 1) {
     advance_one(at);
   } else {
@@ -290,9 +343,14 @@ SM90_INLINE uint32_t warp_row(uint32_t team) {
   return team_row(team) + thread_index() % TEAM_THREADS / 32 * 16;
 }
 
-/* A warp has read the place. */
-SM90_INLINE void leave(uint32_t stage) {
-  if (thread_index() % 32 == 0) mbarrier_arrive(empty_at(stage));
+/* A warp waits for a place. */
+SM90_INLINE void await(uint32_t full, const place *at) {
+  mbarrier_wait(full, at->round & 1);
+}
+
+/* It has read the place. */
+SM90_INLINE void leave(uint32_t full) {
+  if (thread_index() % 32 == 0) mbarrier_arrive(empty_of(full));
 }
 
 /* Teams that have tiles by turns begin one behind the other, when the one before has no more steps
@@ -314,19 +372,19 @@ SM90_INLINE void multiply(const matmul_args *args,
                           const tile *t,
                           uint32_t team,
                           bool is_scaled,
-                          place at,
+                          places at,
                           float out_factors[2],
                           float sums[SUM_COUNT]) {
-  uint32_t last = STAGES;
+  uint32_t last = 0; /* place that is being read still */
   (void)args, (void)is_scaled;
   out_factors[0] = out_factors[1] = 1.0f;
   SM90_UNROLL for (uint32_t i = 0; i < SUM_COUNT; ++i) sums[i] = 0.0f;
   await_steps(team);
   SM90_LOOP for (uint32_t step = 0; step < step_count(t); ++step) {
-    const uint32_t stage = stage_at(at.stage);
-    const uint64_t a = wgmma_operand(stage + team_row(team) * ROW_BYTES, BLOCK_BYTES);
-    const uint64_t b = wgmma_operand(stage + A_BYTES, BLOCK_BYTES);
-    mbarrier_wait(full_at(at.stage), at.round & 1);
+    const uint32_t full = b_full_at(at.b.stage);
+    const uint64_t a = wgmma_operand(a_at(at.a.stage) + team_row(team) * ROW_BYTES, BLOCK_BYTES);
+    const uint64_t b = wgmma_operand(b_at(at.b.stage), BLOCK_BYTES);
+    await(full, &at.b);
     shared_fence();
     wgmma_fence();
     SM90_UNROLL for (uint32_t k = 0; k < STEP / 16; ++k) {
@@ -334,13 +392,13 @@ SM90_INLINE void multiply(const matmul_args *args,
     }
     wgmma_commit();
     wgmma_wait(1);
-    if (last != STAGES) leave(last);
-    last = at.stage;
+    if (step > 0) leave(last);
+    last = full;
     advance_one(&at);
   }
   leave_steps(team);
   wgmma_wait(0);
-  if (last != STAGES) leave(last);
+  leave(last);
 }
 
 #else
@@ -379,17 +437,17 @@ SM90_INLINE void split_terms(
   }
 }
 
-/* A warp's sums: of the high parts, and of the products with one low part. `a`: its rows in a
- * place. */
+/* A warp's sums: of the high parts, and of the products with one low part. `own`: where its rows
+ * are in a place. */
 SM90_INLINE void multiply_split(const tile *t,
                                 uint32_t team,
-                                uint32_t a,
-                                place at,
+                                uint32_t own,
+                                places at,
                                 bool is_scaled,
                                 row_pair *rows,
                                 float high[SUM_COUNT],
                                 float low[SUM_COUNT]) {
-  uint32_t last = STAGES;
+  uint32_t last = 0; /* b's place that is being read still */
   uint32_t a_high[2][4];
   uint32_t a_low[2][4];
   float terms[2][4];
@@ -397,28 +455,32 @@ SM90_INLINE void multiply_split(const tile *t,
   uint32_t step = first_step(team, &at);
   advance(&at, step);
   SM90_LOOP for (; step < step_count(t); step += STEPS_ON) {
-    const uint32_t stage = stage_at(at.stage);
-    const uint64_t b_high = wgmma_operand(stage + A_BYTES, 2 * BLOCK_BYTES);
-    const uint64_t b_low = wgmma_operand(stage + A_BYTES + BLOCK_BYTES, 2 * BLOCK_BYTES);
-    mbarrier_wait(full_at(at.stage), at.round & 1);
-    load_terms(stage + a, 0, terms);
+    const uint32_t a_full = a_full_at(at.a.stage);
+    const uint32_t b_full = b_full_at(at.b.stage);
+    const uint32_t a = a_at(at.a.stage) + own;
+    const uint64_t b_high = wgmma_operand(b_at(at.b.stage), 2 * BLOCK_BYTES);
+    const uint64_t b_low = wgmma_operand(b_at(at.b.stage) + BLOCK_BYTES, 2 * BLOCK_BYTES);
+    await(a_full, &at.a);
+    load_terms(a, 0, terms);
+    await(b_full, &at.b);
     SM90_UNROLL for (uint32_t k = 0; k < STEP / 16; ++k) {
       split_terms(terms, is_scaled, rows, a_high[k & 1], a_low[k & 1]);
+      if (k + 1 == STEP / 16) leave(a_full); /* all of a is in registers */
       wgmma_fence();
       WGMMA_REGISTERS(TILE_N)(low, a_high[k & 1], b_low + 2 * k);
       WGMMA_REGISTERS(TILE_N)(low, a_low[k & 1], b_high + 2 * k);
       WGMMA_REGISTERS(TILE_N)(high, a_high[k & 1], b_high + 2 * k);
       wgmma_commit();
-      if (k + 1 < STEP / 16) load_terms(stage + a, k + 1, terms);
-      /* The one before is done: its registers are free, and at the first of a step its place is. */
+      if (k + 1 < STEP / 16) load_terms(a, k + 1, terms);
+      /* The one before is done: its registers are free, and at the first of a step b's place is. */
       wgmma_wait(1);
-      if (k == 0 && last != STAGES) leave(last);
+      if (k == 0 && last != 0) leave(last);
     }
-    last = at.stage;
+    last = b_full;
     next_step(&at);
   }
   wgmma_wait(0);
-  if (last != STAGES) leave(last);
+  if (last != 0) leave(last);
 }
 
 /* The power of two that scales a row, by its largest number: infinities are left out. */
@@ -441,7 +503,7 @@ SM90_INLINE void multiply(const matmul_args *args,
                           const tile *t,
                           uint32_t team,
                           bool is_scaled,
-                          place at,
+                          places at,
                           float out_factors[2],
                           float sums[SUM_COUNT]) {
   const uint32_t row = warp_row(team) + thread_index() % 32 / 4;
@@ -466,51 +528,58 @@ SM90_INLINE void multiply(const matmul_args *args,
 
 /* ---- The workgroup ---- */
 
-SM90_INLINE void produce(const matmul_args *args, uint32_t pass, place *at) {
+SM90_INLINE void produce(const matmul_args *args, uint32_t pass, places *at) {
   tile t;
   if (pass == 0) mbarrier_wait(go_at(), 0);
   SM90_LOOP for (uint32_t number = 0; find_tile(args, number, &t); ++number) bring(args, &t, at);
 }
 
 /* One tile of a team. */
-SM90_INLINE void make_tile(
-    const matmul_args *args, const tile *t, uint32_t team, bool is_scaled, place at) {
+SM90_INLINE void make_tile(const matmul_args *args,
+                           const tile *t,
+                           uint32_t team,
+                           const usual_chain *chain,
+                           bool is_scaled,
+                           places at) {
   float factors[2];
   float sums[SUM_COUNT];
   multiply(args, t, team, is_scaled, at, factors, sums);
 #if SHARE == BY_TERMS
-  finish_sums(args, t, factors, sums);
+  finish_sums(args, t, chain, factors, sums);
 #else
-  finish(args, t, team, factors, sums);
+  finish(args, t, team, chain, factors, sums);
 #endif
 }
 
-SM90_INLINE void consume(const matmul_args *args, uint32_t team, bool is_scaled, place *at) {
+SM90_INLINE void consume(const matmul_args *args, uint32_t team, bool is_scaled, places *at) {
+  const usual_chain chain = find_usual_chain(args);
   tile t;
   if (team == 1) leave_steps(team); /* the first is team 0's */
   SM90_LOOP for (uint32_t number = 0; find_tile(args, number, &t); ++number) {
-    if (SHARE != BY_TILES || number % TEAMS == team) make_tile(args, &t, team, is_scaled, *at);
+    if (SHARE != BY_TILES || number % TEAMS == team) {
+      make_tile(args, &t, team, &chain, is_scaled, *at);
+    }
     advance(at, step_count(&t));
   }
 }
 
 /* Behind a pass: true if a team found rows that have to be scaled, which the next pass does. */
-SM90_INLINE bool is_another_pass(uint32_t pass, place *at) {
+SM90_INLINE bool is_another_pass(uint32_t pass, places *at) {
   if (!FLOAT || pass != 0) return false;
-  at->round |= 2; /* none is the first any more */
+  at->b.round |= 2; /* none is the first any more */
   barrier_all();
   return shared_load1(flag_at()) != 0;
 }
 
 SM90_KERNEL void OM_KERNEL(matmul_args args) {
   const uint32_t team = warp_index() / 4;
-  place at = {0, 0};
+  places at = {{0, 0}, {0, 0}};
   uint32_t pass = 0;
   if (group_index() >= args.p.group_count) return;
   if (thread_index() == 0) {
-    SM90_UNROLL for (uint32_t i = 0; i < STAGES; ++i) {
-      mbarrier_init(full_at(i), PRODUCERS + 1);
-      mbarrier_init(empty_at(i), SHARE == BY_ROWS ? TEAMS * 4 : 4);
+    SM90_UNROLL for (uint32_t i = 0; i < PLACES; ++i) {
+      mbarrier_init(a_full_at(i), (i < A_STAGES ? PRODUCERS : 0) + (IS_JOINT || i >= A_STAGES));
+      mbarrier_init(empty_of(a_full_at(i)), SHARE == BY_ROWS ? TEAMS * 4 : 4);
     }
     mbarrier_init(go_at(), 1);
     shared_store1(flag_at(), 0);

@@ -1,9 +1,9 @@
 /* LayerNormalization and RMSNormalization on Hopper: rows that stand one after the other, of
  * octets.
  *
- * A warp has a row: lane l has the octets l, l + 32, ... of it, all fetched before the first is
- * looked at, and keeps them in registers. Scale and bias, which are constants, lie in shared
- * memory. A residual may be added to the rows first. The mean, then the mean of the squared
+ * A warp has a row: lane l has the units (16 bytes) l, l + 32, ... of it, all fetched before the
+ * first is looked at, and keeps them in registers. Scale and bias, which are constants, lie in
+ * shared memory. A residual may be added to the rows first. The mean, then the mean of the squared
  * differences (in RMSNormalization of the squares), each as sums of the lanes, joined by shuffles;
  * then the chain.
  *
@@ -15,15 +15,19 @@
 //! kernel norm_sm90_768_half   bindings=r16,r16,r16,r16,w16,r16,r16 params=56 constants=3 threads=512 shared=49408 blocks=1 chain=1 turns=1 FLOAT=0 OCTETS=3
 //! kernel norm_sm90_2048_half  bindings=r16,r16,r16,r16,w16,r16,r16 params=56 constants=3 threads=512 shared=49408 blocks=1 chain=1 turns=1 FLOAT=0 OCTETS=8
 #define FLOAT_RESULT FLOAT
+#if FLOAT
+#  define SM90_UNIT 4
+#endif
 #include "abi/layernorm_params.h"
 #include "gpu/sm90/sm90_chain.h"
 
 enum {
   WARPS = OM_THREADS / 32,
-  PIECE_ELEMS = 16 / sizeof(sm90_element),
+  UNITS = OCTETS * 8 / SM90_UNIT, /* of a lane */
   /* Of shared memory: scale, then bias. A core has one workgroup, so that rows spread evenly. */
-  BIAS_AT = OCTETS * 32 * SM90_UNIT * sizeof(sm90_element),
+  BIAS_AT = UNITS * 32 * 16,
 };
+_Static_assert(SM90_UNIT * sizeof(sm90_element) == 16, "a unit");
 _Static_assert(2 * BIAS_AT <= OM_SHARED_BYTES && OM_SHARED_BYTES > 48 * 1024, "the head's");
 
 typedef struct norm_args {
@@ -35,31 +39,30 @@ typedef struct norm_args {
   sm90_turn turn;
 } norm_args;
 
-/* The octet of a row that is this lane's k-th; past the row's end its last. */
-SM90_INLINE uint32_t octet_of(const norm_args *args, uint32_t k) {
-  const uint32_t octet = thread_index() % 32 + k * 32;
+/* The unit of a row that is this lane's k-th; past the row's end its last. */
+SM90_INLINE uint32_t unit_of(const norm_args *args, uint32_t k) {
+  const uint32_t unit = thread_index() % 32 + k * 32;
   const uint32_t last = args->p.row_elems / SM90_UNIT - 1;
-  return octet < last ? octet : last;
+  return unit < last ? unit : last;
 }
 
-SM90_INLINE bool has_octet(const norm_args *args, uint32_t k) {
+SM90_INLINE bool has_unit(const norm_args *args, uint32_t k) {
   return (thread_index() % 32 + k * 32) * SM90_UNIT < args->p.row_elems;
 }
 
 /* Brings scale or bias to shared memory. */
 SM90_INLINE void bring(const norm_args *args, uint64_t from, uint32_t to) {
-  SM90_LOOP for (uint32_t at = thread_index(); at * PIECE_ELEMS < args->p.row_elems;
+  SM90_LOOP for (uint32_t at = thread_index(); at * SM90_UNIT < args->p.row_elems;
                  at += OM_THREADS) {
     copy16(shared_address(to + at * 16), (const char *)from + at * 16, 16);
   }
 }
 
-/* An octet of what lies in shared memory. */
-SM90_INLINE void load_shared(uint32_t at, uint32_t octet, float out[SM90_UNIT]) {
-  const uint32_t from = shared_address(at + octet * SM90_UNIT * (uint32_t)sizeof(sm90_element));
+/* A unit of what lies in shared memory. */
+SM90_INLINE void load_shared(uint32_t at, uint32_t unit, float out[SM90_UNIT]) {
+  const uint32_t from = shared_address(at + unit * 16);
 #if FLOAT
   shared_load4(from, out);
-  shared_load4(from + 16, out + 4);
 #else
   float words[4];
   shared_load4(from, words);
@@ -77,53 +80,57 @@ SM90_INLINE float sum_of_warp(float sum) {
   return sum;
 }
 
-/* A row's octets, with the residual. */
-SM90_INLINE void load_row(const norm_args *args, uint32_t row, float values[OCTETS][SM90_UNIT]) {
+/* A row's units, with the residual. */
+SM90_INLINE void load_row(const norm_args *args, uint32_t row, float values[UNITS][SM90_UNIT]) {
   const uint32_t begin = row * args->p.row_elems;
-  SM90_UNROLL for (uint32_t k = 0; k < OCTETS; ++k) {
-    load_unit((const sm90_element *)args->input + begin + octet_of(args, k) * SM90_UNIT, values[k]);
+  SM90_UNROLL for (uint32_t k = 0; k < UNITS; ++k) {
+    load_unit((const sm90_element *)args->input + begin + unit_of(args, k) * SM90_UNIT, values[k]);
   }
   if (args->has_residual == 0) return;
-  float residual[OCTETS][SM90_UNIT];
-  SM90_UNROLL for (uint32_t k = 0; k < OCTETS; ++k) {
-    const uint32_t at = begin + octet_of(args, k) * SM90_UNIT;
+  float residual[UNITS][SM90_UNIT];
+  SM90_UNROLL for (uint32_t k = 0; k < UNITS; ++k) {
+    const uint32_t at = begin + unit_of(args, k) * SM90_UNIT;
     load_unit((const sm90_element *)args->residual + at, residual[k]);
   }
-  SM90_UNROLL for (uint32_t k = 0; k < OCTETS; ++k) {
+  SM90_UNROLL for (uint32_t k = 0; k < UNITS; ++k) {
     SM90_EACH(SM90_UNIT) values[k][i] += residual[k][i];
   }
 }
 
 /* Takes the mean away; what the differences are to be multiplied by. */
-SM90_INLINE float find_factor(const norm_args *args, float values[OCTETS][SM90_UNIT]) {
+SM90_INLINE float find_factor(const norm_args *args, float values[UNITS][SM90_UNIT]) {
   const float each = 1.0f / args->p.count;
   float squares = 0.0f;
   if (args->is_centered != 0) {
     float sum = 0.0f;
-    SM90_UNROLL for (uint32_t k = 0; k < OCTETS; ++k) {
+    SM90_UNROLL for (uint32_t k = 0; k < UNITS; ++k) {
       float part = 0.0f;
       SM90_EACH(SM90_UNIT) part += values[k][i];
-      sum += has_octet(args, k) ? part : 0.0f;
+      sum += has_unit(args, k) ? part : 0.0f;
     }
     const float mean = sum_of_warp(sum) * each;
-    SM90_UNROLL for (uint32_t k = 0; k < OCTETS; ++k) {
+    SM90_UNROLL for (uint32_t k = 0; k < UNITS; ++k) {
       SM90_EACH(SM90_UNIT) values[k][i] -= mean;
     }
   }
-  SM90_UNROLL for (uint32_t k = 0; k < OCTETS; ++k) {
+  SM90_UNROLL for (uint32_t k = 0; k < UNITS; ++k) {
     float part = 0.0f;
     SM90_EACH(SM90_UNIT) part += values[k][i] * values[k][i];
-    squares += has_octet(args, k) ? part : 0.0f;
+    squares += has_unit(args, k) ? part : 0.0f;
   }
   return 1.0f / __nvvm_sqrt_approx_f(sum_of_warp(squares) * each + args->p.epsilon);
 }
 
-/* Scale, bias, the chain, and the store of an octet. */
-SM90_INLINE void finish_octet(
-    const norm_args *args, uint32_t row, uint32_t octet, float factor, float values[SM90_UNIT]) {
+/* Scale, bias, the chain if there is one, and the store of a unit. */
+SM90_INLINE void finish_unit(const norm_args *args,
+                             uint32_t row,
+                             uint32_t unit,
+                             float factor,
+                             const bool has_chain,
+                             float values[SM90_UNIT]) {
   float operands[SM90_UNIT];
-  const sm90_units at = {.element = row * args->p.row_elems + octet * SM90_UNIT,
-                         .col = octet * SM90_UNIT,
+  const sm90_units at = {.element = row * args->p.row_elems + unit * SM90_UNIT,
+                         .col = unit * SM90_UNIT,
                          .rows = 1,
                          .count = SM90_UNIT,
                          .cols = args->p.row_elems};
@@ -131,22 +138,28 @@ SM90_INLINE void finish_octet(
       .operands = {(const void *)args->operands[0], (const void *)args->operands[1]},
       .params = &args->chain,
       .items = args->items};
-  load_shared(0, octet, operands);
+  load_shared(0, unit, operands);
   SM90_EACH(SM90_UNIT) values[i] *= factor * operands[i];
   if (args->has_bias != 0) {
-    load_shared(BIAS_AT, octet, operands);
+    load_shared(BIAS_AT, unit, operands);
     SM90_EACH(SM90_UNIT) values[i] += operands[i];
   }
-  chain_apply(&chain, &at, values, 1);
+  if (has_chain) chain_apply(&chain, &at, values, 1);
   store_unit((sm90_result *)args->output + at.element, values);
 }
 
-SM90_INLINE void finish_row(const norm_args *args, uint32_t row, float values[OCTETS][SM90_UNIT]) {
+SM90_INLINE void finish_row(const norm_args *args, uint32_t row, float values[UNITS][SM90_UNIT]) {
   const float factor = find_factor(args, values);
-  /* One text for all octets, which move on by one each time: the chain is long. */
-  SM90_LOOP for (uint32_t k = 0; k < OCTETS && has_octet(args, k); ++k) {
-    finish_octet(args, row, octet_of(args, k), factor, values[0]);
-    SM90_UNROLL for (uint32_t n = 0; n + 1 < OCTETS; ++n) {
+  if (args->items[0] == 0) {
+    SM90_UNROLL for (uint32_t k = 0; k < UNITS; ++k) {
+      if (has_unit(args, k)) finish_unit(args, row, unit_of(args, k), factor, false, values[k]);
+    }
+    return;
+  }
+  /* One text for all units, which move on by one each time: the chain is long. */
+  SM90_LOOP for (uint32_t k = 0; k < UNITS && has_unit(args, k); ++k) {
+    finish_unit(args, row, unit_of(args, k), factor, true, values[0]);
+    SM90_UNROLL for (uint32_t n = 0; n + 1 < UNITS; ++n) {
       SM90_EACH(SM90_UNIT) values[n][i] = values[n + 1][i];
     }
   }
@@ -154,7 +167,7 @@ SM90_INLINE void finish_row(const norm_args *args, uint32_t row, float values[OC
 
 SM90_KERNEL void OM_KERNEL(norm_args args) {
   const uint32_t row = group_index() + warp_index() * __nvvm_read_ptx_sreg_nctaid_x();
-  float values[OCTETS][SM90_UNIT];
+  float values[UNITS][SM90_UNIT];
   bring(&args, args.scale, 0);
   if (args.has_bias != 0) bring(&args, args.bias, BIAS_AT);
   copies_commit();

@@ -1,6 +1,9 @@
-/* A chain (common/chain.glsl) in sm90 kernels: a few units of eight values at a time. The items are
+/* A chain (common/chain.glsl) in sm90 kernels: a few units of neighbours at a time. The items are
  * read when the kernel runs, so that one kernel serves all chains: outside goes the item, inside
  * the values.
+ *
+ * A unit has eight values; SM90_UNIT says 4 where the kernel's lanes store float32 beside each
+ * other, 16 bytes each: a store that leaves gaps of 16 bytes takes twice as long.
  *
  * FLOAT (0 or 1) says whether operands are float32 or float16, FLOAT_RESULT the same of results.
  */
@@ -11,12 +14,17 @@
 #include "gpu/sm90/sm90.h"
 #include "gpu/sm90/sm90_math.h"
 
-enum { SM90_CHAIN_ITEMS = 8, SM90_UNIT = 8, SM90_MAX_WIDTH = 2 };
+#ifndef SM90_UNIT
+#  define SM90_UNIT 8
+#endif
+
+enum { SM90_CHAIN_ITEMS = 8, SM90_MAX_VALUES = 16 /* at a time */ };
 
 /* The numbers of common/chain.glsl and ops/elementwise.def. */
 enum {
   CHAIN_SCALAR = 1,
   CHAIN_VECTOR = 2,
+  CHAIN_TENSOR = 3,
   CHAIN_SAVED = 4,
   CHAIN_RELU = 1,
   CHAIN_ERF = 11,
@@ -47,12 +55,12 @@ typedef struct sm90_chain {
 } sm90_chain;
 
 #ifndef SM90_OWN_UNITS /* else a kernel has sm90_units and load_operand of its own */
-/* Units: eight neighbours of one row each, below each other, of a tensor of `cols` columns. */
+/* Units: neighbours of one row each, below each other, of a tensor of `cols` columns. */
 typedef struct sm90_units {
   uint32_t element, col; /* of the first's first: in the tensor, in its row */
   uint32_t pitch;        /* elements from unit to unit */
   uint32_t rows;         /* units that exist, at least 1 */
-  uint32_t count;        /* elements that exist of each, 1 to 8 */
+  uint32_t count;        /* elements that exist of each, at least 1 */
   uint32_t cols;
 } sm90_units;
 
@@ -61,23 +69,29 @@ SM90_INLINE bool has_whole_units(const sm90_units *at) {
   return at->cols % SM90_UNIT == 0;
 }
 
-SM90_INLINE void load_unit(const sm90_element *from, float out[SM90_UNIT]) {
-  word4 words[sizeof(sm90_element) / 2];
-  SM90_UNROLL for (uint32_t i = 0; i < sizeof words / sizeof *words; ++i) {
-    words[i] = global_load4((const char *)from + i * sizeof *words);
-  }
+/* The elements in 16 bytes. */
+SM90_INLINE void unpack(word4 words, float *out) {
 #  if FLOAT
-  SM90_UNROLL for (uint32_t i = 0; i < SM90_UNIT; ++i) out[i] = om_float(words[i / 4][i % 4]);
+  SM90_UNROLL for (uint32_t i = 0; i < 4; ++i) out[i] = om_float(words[i]);
 #  else
-  unpack_halves(words[0].x, &out[0], &out[1]);
-  unpack_halves(words[0].y, &out[2], &out[3]);
-  unpack_halves(words[0].z, &out[4], &out[5]);
-  unpack_halves(words[0].w, &out[6], &out[7]);
+  unpack_halves(words.x, &out[0], &out[1]);
+  unpack_halves(words.y, &out[2], &out[3]);
+  unpack_halves(words.z, &out[4], &out[5]);
+  unpack_halves(words.w, &out[6], &out[7]);
 #  endif
 }
 
+SM90_INLINE void load_unit(const sm90_element *from, float out[SM90_UNIT]) {
+  enum { PIECE = sizeof(word4) / sizeof(sm90_element) };
+  word4 words[SM90_UNIT / PIECE];
+  SM90_UNROLL for (uint32_t i = 0; i < SM90_UNIT / PIECE; ++i) {
+    words[i] = global_load4(from + i * PIECE);
+  }
+  SM90_UNROLL for (uint32_t i = 0; i < SM90_UNIT / PIECE; ++i) unpack(words[i], out + i * PIECE);
+}
+
 SM90_INLINE void store_unit(sm90_result *to, const float values[SM90_UNIT]) {
-  word4 words[sizeof(sm90_result) / 2];
+  word4 words[SM90_UNIT * sizeof(sm90_result) / sizeof(word4)];
 #  if FLOAT_RESULT
   SM90_UNROLL for (uint32_t i = 0; i < SM90_UNIT; ++i) words[i / 4][i % 4] = om_bits(values[i]);
 #  else
@@ -227,7 +241,7 @@ SM90_INLINE void chain_apply(const sm90_chain *chain,
                              const sm90_units *at,
                              float *values,
                              const uint32_t width) {
-  float saved[SM90_UNIT * SM90_MAX_WIDTH];
+  float saved[SM90_MAX_VALUES];
   SM90_EACH(width * SM90_UNIT) saved[i] = 0.0f;
   SM90_LOOP for (uint32_t k = 0; k < SM90_CHAIN_ITEMS; ++k) {
     const uint32_t item = chain->items[k];
@@ -240,7 +254,7 @@ SM90_INLINE void chain_apply(const sm90_chain *chain,
     }
     /* The second scalar of an item without an operand; past the last it is not used. */
     const float p_and_q[2] = {scalars[0], source == 0 ? scalars[1] : 0.0f};
-    float others[SM90_UNIT * SM90_MAX_WIDTH];
+    float others[SM90_MAX_VALUES];
     SM90_EACH(width * SM90_UNIT) others[i] = saved[i];
     if (source == CHAIN_SCALAR) {
       SM90_EACH(width * SM90_UNIT) others[i] = p_and_q[0];
