@@ -300,6 +300,23 @@ static const om_op_case chain_cases[] = {
     {.name = "split_bias_of_large_tiles",
      .inputs = {"f32 515x132", "f32 132x515 const", "f32 515 const", "f32 515x515"},
      .graph = "p = MatMul(x0, x1); s = Add(x2, p); y0 = Add(s, x3)"},
+    /* What kernels for Hopper make of all values at once, and what they go through item by item: by
+     * its operations, or because rows are not of whole units. */
+    {.name = "sm90_usual_chain",
+     .inputs = {"f32 1030x136", "f32 136x772 const", "f32 772 const", "f32 1030x772"},
+     .graph = "p = MatMul(x0, x1); s = Add(p, x2); g = Gelu(s); y0 = Add(g, x3)"},
+    {.name = "sm90_usual_chain_of_few_rows",
+     .inputs = {"f32 131x136", "f32 136x3000 const", "f32 3000 const", "f32 131x3000"},
+     .graph = "p = MatMul(x0, x1); s = Add(p, x2); g = Gelu(s); y0 = Add(g, x3)"},
+    {.name = "sm90_other_chain",
+     .inputs = {"f32 1030x136", "f32 136x772 const", "f32 772 const", "f32 1030x772"},
+     .graph = "p = MatMul(x0, x1); s = Add(p, x2); r = Relu(s); y0 = Mul(r, x3)"},
+    {.name = "sm90_chain_of_odd_columns",
+     .inputs = {"f32 1030x136", "f32 136x771 const", "f32 771 const", "f32 1030x771"},
+     .graph = "p = MatMul(x0, x1); s = Add(p, x2); g = Gelu(s); y0 = Add(g, x3)"},
+    {.name = "half_sm90_usual_chain",
+     .inputs = {"f16 1030x72", "f16 72x2300 const", "f16 2300 const", "f16 1030x2300"},
+     .graph = "p = MatMul(x0, x1); s = Add(p, x2); g = Gelu(s); y0 = Add(g, x3)"},
     /* Gelu far from 0, of infinities and NaN: rows of one term. */
     {.name = "gelu_of_all_magnitudes",
      .inputs = {"f32 600x1 range -12 12", "f32 1x4 const = 1 1e9 1e-9 1e38", "f32 4 const"},
