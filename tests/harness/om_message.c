@@ -98,3 +98,25 @@ om_message om_message_model(const om_message *graph) {
   om_message_nest(&model, 8, &opset);
   return model;
 }
+
+void om_message_attr(om_message *node, const char *name, int kind, const om_message *value) {
+  om_message attr = {.count = 0};
+  om_message_text(&attr, 1, name);
+  memcpy(attr.bytes + attr.count, value->bytes, value->count);
+  attr.count += value->count;
+  if (kind) om_message_number(&attr, 20, kind);
+  om_message_nest(node, 5, &attr);
+}
+
+om_message om_message_small_graph(void) {
+  om_message graph = {.count = 0};
+  om_message node = om_message_node("Add", "my_add", "x,w", "y");
+  om_message w = om_message_tensor("w", 4);
+  om_message x = om_message_value("x", 4);
+  om_message y = om_message_value("y", 4);
+  om_message_nest(&graph, 1, &node);
+  om_message_nest(&graph, 5, &w);
+  om_message_nest(&graph, 11, &x);
+  om_message_nest(&graph, 12, &y);
+  return graph;
+}

@@ -32,11 +32,17 @@ om_message om_message_node(const char *type,
                            const char *inputs,
                            const char *outputs);
 
+/* Gives a node an attribute; value is the field that holds its value. kind 0: it is not said. */
+void om_message_attr(om_message *node, const char *name, int kind, const om_message *value);
+
 /* A float32 tensor with raw data 1, 2, 3, ...; rank 1. */
 om_message om_message_tensor(const char *name, int64_t elems);
 
 /* A ValueInfo: float32 with one extent. */
 om_message om_message_value(const char *name, int64_t extent);
+
+/* A graph, y = Add(x, w), with w an initializer; the node is my_add. */
+om_message om_message_small_graph(void);
 
 /* A model around a graph: IR version 8, opset 13. */
 om_message om_message_model(const om_message *graph);
