@@ -24,6 +24,10 @@ static const char *operation_name(uint8_t op) {
 #undef OM_BINARY
     case OM_CHAIN_SAVE:
       return "SAVE";
+    case OM_CHAIN_ADD_SCALED:
+      return "ADD_SCALED";
+    case OM_CHAIN_ROUND_HALF:
+      return "ROUND_HALF";
     default:
       return "?";
   }

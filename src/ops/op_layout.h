@@ -34,7 +34,6 @@ typedef struct om_reverse_params {
 } om_reverse_params;
 
 void om_layout_transpose(const om_op_call *call, om_strided *out);
-void om_layout_concat(const om_op_call *call, uint32_t input, om_strided *out);
 void om_layout_split(const om_op_call *call, uint32_t output, om_strided *out);
 void om_layout_depth_to_space(const om_op_call *call, om_strided *out);
 void om_layout_space_to_depth(const om_op_call *call, om_strided *out);

@@ -34,7 +34,5 @@ void om_expand_copy(const om_op_call *call, om_strided *out);
 void om_tile_copy(const om_op_call *call, om_strided *out);
 
 void om_pad_read(const om_op_call *call, om_pads *out);
-/* The part of the input that the result keeps. */
-void om_pad_copy(const om_op_call *call, om_strided *out);
 
 #endif

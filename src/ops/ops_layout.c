@@ -134,25 +134,6 @@ static uint32_t plain_axis(int64_t axis, uint32_t rank) {
   return (uint32_t)(axis < 0 ? axis + (int64_t)rank : axis);
 }
 
-void om_layout_concat(const om_op_call *call, uint32_t input, om_strided *out) {
-  const om_concat_params *p = call->params;
-  const om_tensor *x = call->inputs[input];
-  const uint32_t axis = plain_axis(p->axis, x->rank);
-  int64_t dims[OM_MAX_RANK] = {0};
-  int64_t before = 0;
-  *out = (om_strided){.rank = x->rank};
-  for (uint32_t i = 0; i < x->rank; ++i) dims[i] = out->extents[i] = x->dims[i];
-  dims[axis] = 0;
-  for (uint32_t n = 0; n < call->input_count; ++n) {
-    if (n == input) before = dims[axis];
-    dims[axis] += call->inputs[n]->dims[axis];
-  }
-  om_dense_strides(x->rank, x->dims, out->source_strides);
-  om_dense_strides(x->rank, dims, out->target_strides);
-  out->target_offset = before * out->target_strides[axis];
-}
-
-/* Not by way of om_layout_concat: that would take time in the square of the inputs. */
 static om_status concat_run(om_ctx *ctx, const om_op_call *call) {
   const om_concat_params *p = call->params;
   om_tensor *y = call->outputs[0];

@@ -366,7 +366,8 @@ static om_status pad_infer(om_ctx *ctx, const om_op_call *call) {
   return om_rule_set(ctx, call, 0, x->dtype, x->rank, dims);
 }
 
-void om_pad_copy(const om_op_call *call, om_strided *out) {
+/* The part of the input that the result keeps. */
+static void pad_copy(const om_op_call *call, om_strided *out) {
   const om_tensor *x = call->inputs[0];
   const om_tensor *y = call->outputs[0];
   om_pads pads;
@@ -447,7 +448,7 @@ static om_status pad_bytes(om_ctx *ctx, const om_op_call *call) {
   }
   om_fill(ctx, y->data, om_tensor_elems(y), elem, bytes);
   om_strided copy;
-  om_pad_copy(call, &copy);
+  pad_copy(call, &copy);
   return run_copy(ctx, call, &copy);
 }
 

@@ -228,10 +228,7 @@ om_value_id om_compose_int(om_composer *c, int64_t value) {
 }
 
 om_value_id om_compose_number(om_composer *c, float value, om_value_id like) {
-  return om_compose_like(c, add_constant(c, OM_DTYPE_F32, 0, 0, &value, sizeof value), like);
-}
-
-om_value_id om_compose_like(om_composer *c, om_value_id x, om_value_id like) {
+  const om_value_id x = add_constant(c, OM_DTYPE_F32, 0, 0, &value, sizeof value);
   if (like == OM_NO_VALUE || om_compose_dtype(c, like) == OM_DTYPE_F32) return x;
   return om_compose_2(c, "CastLike", x, like);
 }

@@ -86,7 +86,5 @@ om_value_id om_compose_ints(om_composer *c, const int64_t *values, uint32_t coun
 om_value_id om_compose_int(om_composer *c, int64_t value);                          /* rank 0 */
 /* Of rank 0, in the type of `like`; OM_NO_VALUE: float32. */
 om_value_id om_compose_number(om_composer *c, float value, om_value_id like);
-/* The float32 value x in the type of `like`. */
-om_value_id om_compose_like(om_composer *c, om_value_id x, om_value_id like);
 
 #endif

@@ -2,6 +2,10 @@
 
 #include "cpu/exact/om_real.h"
 
+typedef struct block {
+  uint32_t words[4];
+} block;
+
 om_random_key om_random_key_of_seed(float seed) {
   return (om_random_key){{om_bits(seed), 0}};
 }
@@ -13,15 +17,16 @@ om_random_key om_random_key_of_name(const char *name) {
   return (om_random_key){{(uint32_t)hash, (uint32_t)(hash >> 32) | 1u}};
 }
 
-om_random_block om_random_at(om_random_key key, uint64_t index) {
-  om_random_block b = {{(uint32_t)index, (uint32_t)(index >> 32), 0, 0}};
+/* The generator's words for an element. */
+static block block_at(om_random_key key, uint64_t index) {
+  block b = {{(uint32_t)index, (uint32_t)(index >> 32), 0, 0}};
   for (int round = 0; round < 10; ++round) {
     const uint64_t p0 = (uint64_t)0xD2511F53u * b.words[0];
     const uint64_t p1 = (uint64_t)0xCD9E8D57u * b.words[2];
-    b = (om_random_block){{(uint32_t)(p1 >> 32) ^ b.words[1] ^ key.words[0],
-                           (uint32_t)p1,
-                           (uint32_t)(p0 >> 32) ^ b.words[3] ^ key.words[1],
-                           (uint32_t)p0}};
+    b = (block){{(uint32_t)(p1 >> 32) ^ b.words[1] ^ key.words[0],
+                 (uint32_t)p1,
+                 (uint32_t)(p0 >> 32) ^ b.words[3] ^ key.words[1],
+                 (uint32_t)p0}};
     key.words[0] += 0x9E3779B9u;
     key.words[1] += 0xBB67AE85u;
   }
@@ -34,12 +39,12 @@ static double fraction(uint32_t high, uint32_t low, bool is_wide) {
 }
 
 double om_random_uniform(om_random_key key, uint64_t index, bool is_wide) {
-  const om_random_block b = om_random_at(key, index);
+  const block b = block_at(key, index);
   return fraction(b.words[0], b.words[1], is_wide);
 }
 
 double om_random_normal(om_random_key key, uint64_t index, bool is_wide) {
-  const om_random_block b = om_random_at(key, index);
+  const block b = block_at(key, index);
   const om_real real = {is_wide};
   const double u = 1.0 - fraction(b.words[0], b.words[1], is_wide); /* above 0 */
   const double v = fraction(b.words[2], b.words[3], is_wide);

@@ -11,15 +11,9 @@ typedef struct om_random_key {
   uint32_t words[2];
 } om_random_key;
 
-typedef struct om_random_block {
-  uint32_t words[4];
-} om_random_block;
-
 /* The key of a seed attribute, or of a node without one: its name. */
 om_random_key om_random_key_of_seed(float seed);
 om_random_key om_random_key_of_name(const char *name);
-
-om_random_block om_random_at(om_random_key key, uint64_t index);
 
 /* Uniform in [0, 1): 24 bits of word 0, or (is_wide) 53 bits of words 0 and 1. */
 double om_random_uniform(om_random_key key, uint64_t index, bool is_wide);

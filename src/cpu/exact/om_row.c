@@ -68,7 +68,8 @@ size_t om_row_place(const om_row *row, size_t index) {
   return row->offset + place(r->reduced_rank, r->reduced_extents, r->reduced_strides, index);
 }
 
-const float *om_row_dense(const om_row *row) {
+/* Where the row's elements stand one after the other as float32; else NULL. */
+static const float *dense_row(const om_row *row) {
   const om_rows *r = row->rows;
   bool is_dense = r->reduced_rank == 0 || (r->reduced_rank == 1 && r->reduced_strides[0] == 1);
   if (r->dtype != OM_DTYPE_F32 || !is_dense) return NULL;
@@ -171,7 +172,7 @@ OM_CLONES static void join(om_row_term term, float *lane, const float *other, si
 static void fold_slice(const om_row *row, om_row_term term, float c, size_t first, float *lane) {
   float chunk[OM_ROW_CHUNK];
   size_t count = row->rows->row_elems;
-  const float *dense = om_row_dense(row);
+  const float *dense = dense_row(row);
   for (size_t i = 0; i < OM_ROW_SLICE; ++i) lane[i] = term == OM_ROW_FACTOR ? 1.0f : 0.0f;
   for (size_t base = first; base < count; base += OM_ROW_LANES) {
     size_t lanes = count - base < OM_ROW_SLICE ? count - base : OM_ROW_SLICE;
@@ -214,7 +215,7 @@ OM_CLONES static void join_extremes(bool wants_largest, float *best, const float
 static float find_extreme(const om_row *row, bool wants_largest) {
   float chunk[OM_ROW_CHUNK];
   float best[OM_ROW_CHUNK];
-  const float *dense = om_row_dense(row);
+  const float *dense = dense_row(row);
   float extreme = wants_largest ? -INFINITY : INFINITY;
   for (size_t k = 0; k < OM_ROW_CHUNK; ++k) best[k] = extreme;
   for (size_t i = 0; i < row->rows->row_elems; i += OM_ROW_CHUNK) {

@@ -34,9 +34,6 @@ om_row om_row_get(const om_rows *rows, const void *data, size_t index);
 /* The place of element `index` of the row in the tensor, in elements. */
 size_t om_row_place(const om_row *row, size_t index);
 
-/* Where the row's elements stand one after the other as float32; else NULL. */
-const float *om_row_dense(const om_row *row);
-
 /* Elements [first, first + count) as float32; the tensor is float32, float16 or bfloat16. */
 void om_row_load(const om_row *row, size_t first, size_t count, float *out);
 

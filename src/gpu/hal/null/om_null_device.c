@@ -111,7 +111,8 @@ const om_hal_features *om_null_features(const om_hal_device *device) {
   return &((const om_null_device *)device)->features;
 }
 
-void om_null_violate(om_ctx *ctx, om_null_device *device, const char *fmt, ...) {
+/* Keeps a violation for the next call that can fail. */
+static void OM_PRINTF(3, 4) violate(om_ctx *ctx, om_null_device *device, const char *fmt, ...) {
   char text[512];
   va_list args;
   va_start(args, fmt);
@@ -163,13 +164,13 @@ om_status om_null_object_check(om_ctx *ctx,
 void om_null_object_destroy(om_ctx *ctx, om_null_object *object, om_null_kind kind) {
   if (!object) return;
   if (object->kind != kind || object->is_destroyed) {
-    om_null_violate(ctx, object->device, "A %s was destroyed twice.", kind_name(kind));
+    violate(ctx, object->device, "A %s was destroyed twice.", kind_name(kind));
   } else if (object->used_until > object->device->waited) {
-    om_null_violate(ctx,
-                    object->device,
-                    "A %s was destroyed while submission %" PRIu64 " may still use it.",
-                    kind_name(kind),
-                    object->used_until);
+    violate(ctx,
+            object->device,
+            "A %s was destroyed while submission %" PRIu64 " may still use it.",
+            kind_name(kind),
+            object->used_until);
   }
   object->is_destroyed = true;
 }
@@ -187,8 +188,7 @@ void om_null_close(om_ctx *ctx, om_hal_device *hal_device) {
   }
   for (om_null_kind kind = OM_NULL_BUFFER; kind <= OM_NULL_RECORDING; ++kind) {
     if (leaks[kind] == 0) continue;
-    om_null_violate(
-        ctx, device, "The device was closed with %zu %ss left.", leaks[kind], kind_name(kind));
+    violate(ctx, device, "The device was closed with %zu %ss left.", leaks[kind], kind_name(kind));
   }
   OM_IGNORE(om_null_device_check(ctx, device)); /* recorded; a close returns nothing */
   om_delete(ctx, device->kept);

@@ -74,9 +74,6 @@ om_status om_null_object_check(om_ctx *ctx,
 /* Marks an object as destroyed, once, and not while the device uses it. NULL is fine. */
 void om_null_object_destroy(om_ctx *ctx, om_null_object *object, om_null_kind kind);
 
-/* Keeps a violation for the next call that can fail. */
-void om_null_violate(om_ctx *ctx, om_null_device *device, const char *fmt, ...) OM_PRINTF(3, 4);
-
 /* Reports a kept violation. */
 om_status om_null_device_check(om_ctx *ctx, om_null_device *device);
 

@@ -23,11 +23,6 @@ om_status om_vk_device_check(om_ctx *ctx, const om_vk_device *device) {
   return OM_FAIL(ctx, OM_E_DEVICE_LOST, "The device was lost; a new session may open it again.");
 }
 
-uint64_t om_vk_validation_messages(const om_hal_device *device) {
-  const om_vk_messages *messages = ((const om_vk_device *)device)->instance.messages;
-  return messages ? atomic_load(&messages->count) : 0;
-}
-
 void om_vk_describe(const om_hal_device *device, om_gpu_device *out_device) {
   om_vk_adapter_describe(&((const om_vk_device *)device)->adapter, out_device);
 }

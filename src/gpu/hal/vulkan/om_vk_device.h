@@ -55,9 +55,6 @@ om_status om_vk_device_open(om_ctx *ctx,
                             const om_vk_open_options *options,
                             om_hal_device **out_device);
 
-/* Warnings and errors of the validation layer since the device was opened. */
-uint64_t om_vk_validation_messages(const om_hal_device *device);
-
 /* As OM_VK_STATUS; a lost device is remembered. */
 #define OM_VK_CHECK(ctx, device, result, call) \
   om_vk_check((ctx), (device), (result), (call), __FILE__, __LINE__)

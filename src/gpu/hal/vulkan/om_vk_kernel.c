@@ -7,6 +7,7 @@
 #include "gpu/hal/vulkan/om_vk_kernel.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/om_thread.h"
 #include "gpu/hal/om_hal_check.h"

@@ -71,18 +71,16 @@ static VkBool32 VKAPI_PTR on_message(VkDebugUtilsMessageSeverityFlagBitsEXT seve
                                      VkDebugUtilsMessageTypeFlagsEXT types,
                                      const VkDebugUtilsMessengerCallbackDataEXT *data,
                                      void *user) {
-  om_vk_messages *messages = user;
-  om_ctx ctx = {.log = messages->log};
+  om_ctx ctx = {.log = *(const om_log *)user};
   bool is_error = severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
   (void)types;
-  atomic_fetch_add(&messages->count, 1);
   om_log_write(
       &ctx, is_error ? OM_LOG_ERROR : OM_LOG_WARNING, "Vulkan validation: %s", data->pMessage);
   return VK_FALSE;
 }
 
 /* The loader's own remarks about other drivers are of type GENERAL: they are not asked for. */
-static VkDebugUtilsMessengerCreateInfoEXT messenger_info(om_vk_messages *messages) {
+static VkDebugUtilsMessengerCreateInfoEXT messenger_info(om_log *log) {
   return (VkDebugUtilsMessengerCreateInfoEXT){
       .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
       .messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT |
@@ -90,7 +88,7 @@ static VkDebugUtilsMessengerCreateInfoEXT messenger_info(om_vk_messages *message
       .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT |
                      VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT,
       .pfnUserCallback = on_message,
-      .pUserData = messages,
+      .pUserData = log,
   };
 }
 
@@ -124,9 +122,9 @@ static om_status prepare_validation(om_ctx *ctx,
     om_log_write(ctx, OM_LOG_WARNING, "The layer %s is not installed.", validation_layer);
     return OM_OK;
   }
-  instance->messages = om_new_bytes(ctx, 1, sizeof *instance->messages);
-  if (!instance->messages) return OM_E_OUT_OF_MEMORY;
-  instance->messages->log = ctx->log;
+  instance->validation_log = om_new_bytes(ctx, 1, sizeof *instance->validation_log);
+  if (!instance->validation_log) return OM_E_OUT_OF_MEMORY;
+  *instance->validation_log = ctx->log;
   return OM_OK;
 }
 
@@ -138,7 +136,7 @@ static om_status create_handle(om_ctx *ctx,
   static const char *const extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
   static const VkValidationFeatureEnableEXT enables[] = {
       VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
-  VkDebugUtilsMessengerCreateInfoEXT messenger = messenger_info(instance->messages);
+  VkDebugUtilsMessengerCreateInfoEXT messenger = messenger_info(instance->validation_log);
   const VkValidationFeaturesEXT validation = {
       .sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT,
       .pNext = &messenger,
@@ -150,7 +148,7 @@ static om_status create_handle(om_ctx *ctx,
       .pEngineName = "onemodel",
       .apiVersion = VK_API_VERSION_1_3, /* the newest used where there; 1.2 is enough */
   };
-  const uint32_t is_validated = instance->messages ? 1 : 0;
+  const uint32_t is_validated = instance->validation_log ? 1 : 0;
   const VkInstanceCreateInfo info = {
       .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
       .pNext = is_validated ? &validation : NULL,
@@ -201,8 +199,8 @@ om_status om_vk_instance_init(om_ctx *ctx,
   OM_GO(prepare_validation(ctx, get_proc, &instance));
   OM_GO(create_handle(ctx, get_proc, &instance));
   OM_GO(load_table(ctx, get_proc, &instance));
-  if (instance.messages && instance.vk.vkCreateDebugUtilsMessengerEXT) {
-    const VkDebugUtilsMessengerCreateInfoEXT info = messenger_info(instance.messages);
+  if (instance.validation_log && instance.vk.vkCreateDebugUtilsMessengerEXT) {
+    const VkDebugUtilsMessengerCreateInfoEXT info = messenger_info(instance.validation_log);
     OM_GO(OM_VK_STATUS(ctx,
                        instance.vk.vkCreateDebugUtilsMessengerEXT(
                            instance.handle, &info, NULL, &instance.messenger),
@@ -225,6 +223,6 @@ void om_vk_instance_deinit(om_ctx *ctx, om_vk_instance *instance) {
     instance->vk.vkDestroyInstance(instance->handle, NULL);
     om_vk_loader_unlock();
   }
-  om_delete(ctx, instance->messages);
+  om_delete(ctx, instance->validation_log);
   *instance = (om_vk_instance){0};
 }

@@ -6,7 +6,6 @@
 #ifndef OM_VK_LOADER_H
 #define OM_VK_LOADER_H
 
-#include <stdatomic.h>
 #include <volk.h>
 
 #include "base/om_base.h"
@@ -35,16 +34,10 @@ typedef struct om_vk_instance_table {
 #undef OM_VK_MEMBER
 } om_vk_instance_table;
 
-/* What the validation layer said. shared: drivers call back from any thread. */
-typedef struct om_vk_messages {
-  om_log log;
-  _Atomic uint64_t count; /* warnings and errors */
-} om_vk_messages;
-
 typedef struct om_vk_instance {
   VkInstance handle;
   om_vk_instance_table vk;
-  om_vk_messages *messages; /* owned; NULL: validation is off */
+  om_log *validation_log; /* owned; drivers write from any thread. NULL: validation is off */
   VkDebugUtilsMessengerEXT messenger;
 } om_vk_instance;
 
