@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Words that must not stand in the library: it allocates in one file, never prints or ends the
-process, keeps no writable globals, and promises nothing without an issue's number."""
+process, keeps no writable globals, and promises nothing without an issue's number. A test that is
+skipped says why."""
 import pathlib
 import re
 import sys
@@ -21,6 +22,8 @@ RULES = [
                 re.MULTILINE)),
 ]
 TODO = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b(?!\(#\d+\))")
+SKIP = re.compile(r"(?<!\w)skip\(\)")
+SKIP_WITH_REASON = "om_test_skip.h"
 PLACES = re.compile(r"/(work|home|root)/\w|\b(https?://)?registry\.[a-z]+\.(org|com)\b")
 
 
@@ -45,6 +48,8 @@ def text_errors(path):
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if TODO.search(line):
             yield number, "a TODO needs an issue: TODO(#12): text"
+        if SKIP.search(line) and path.suffix in (".c", ".h") and path.name != SKIP_WITH_REASON:
+            yield number, "a skipped case has a reason: OM_TEST_SKIP"
         if PLACES.search(line):
             yield number, "names a place of one machine or network"
 
