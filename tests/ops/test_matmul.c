@@ -314,6 +314,10 @@ static const om_op_case chain_cases[] = {
     {.name = "sm90_chain_of_odd_columns",
      .inputs = {"f32 1030x136", "f32 136x771 const", "f32 771 const", "f32 1030x771"},
      .graph = "p = MatMul(x0, x1); s = Add(p, x2); g = Gelu(s); y0 = Add(g, x3)"},
+    /* One step, so that half of a workgroup has none; what it adds is made right before. */
+    {.name = "sm90_chain_behind_a_product",
+     .inputs = {"f32 900x64", "f32 64x520 const", "f32 900x3072", "f32 3072x520 const"},
+     .graph = "q = MatMul(x2, x3); p = MatMul(x0, x1); y0 = Add(p, q)"},
     {.name = "half_sm90_usual_chain",
      .inputs = {"f16 1030x72", "f16 72x2300 const", "f16 2300 const", "f16 1030x2300"},
      .graph = "p = MatMul(x0, x1); s = Add(p, x2); g = Gelu(s); y0 = Add(g, x3)"},

@@ -284,6 +284,7 @@ SM90_INLINE void finish_usual(const matmul_args *args,
                               const float *sums) {
   columns c[THREAD_UNITS];
   word4 tensor[THREAD_UNITS];
+  mbarrier_wait(go_at(), 0); /* a team without a step of the tile has waited for nothing yet */
   SM90_EACH(THREAD_UNITS) {
     c[i] = fetch_columns(args, chain, t->col + unit_col(i));
     tensor[i] = (word4){0, 0, 0, 0};
