@@ -3,6 +3,7 @@
  * Which kernel:
  *
  *     one input channel a group            conv_depthwise
+ *       of many results                    conv_depthwise_wide
  *     few pixels, 1x1                      conv_point, or matmul_few
  *     fast mode, NVIDIA Hopper             conv_sm90 (om_gpu_conv_sm90.c)
  *     fast mode, cooperative matrices      conv_matrix (om_gpu_conv_matrix.c)
@@ -28,10 +29,14 @@
 
 enum {
   DEPTHWISE_QUADS = 128, /* of one workgroup; as conv_depthwise.comp has it */
-  FLAT_THREADS = 128,    /* of one workgroup; as conv_sum.comp and conv_pack.comp have it */
-  POINT_CHANNELS = 32,   /* of one workgroup; as conv_point.comp has it */
-  POINT_PIXELS = 8,      /* the most for conv_point: above, tiles of pixels are fuller */
-  ENOUGH_GROUPS = 128,   /* workgroups that keep a large device busy */
+  WIDE_QUADS = 4,        /* of an invocation of conv_depthwise_wide.comp */
+  /* Its invocations, at least: on an NVIDIA H200 (2026-11-30) 14112 were slower than four times as
+   * many of conv_depthwise (4.6 and 5.1 us), 47040 faster (8.2 and 6.7). */
+  WIDE_LEAST = 32768,
+  FLAT_THREADS = 128,  /* of one workgroup; as conv_sum.comp and conv_pack.comp have it */
+  POINT_CHANNELS = 32, /* of one workgroup; as conv_point.comp has it */
+  POINT_PIXELS = 8,    /* the most for conv_point: above, tiles of pixels are fuller */
+  ENOUGH_GROUPS = 128, /* workgroups that keep a large device busy */
 };
 
 static uint32_t greatest_divisor(uint32_t a, uint32_t b) {
@@ -327,11 +332,21 @@ static om_window turned_window(const om_window *w) {
   return turned;
 }
 
+/* Whether four quads are made at once: of whole ones in a row, and enough to keep a device busy. */
+static bool is_wide_depthwise(const om_window *w, const om_conv_depthwise_params *p) {
+  return p->in_w % 4 == 0 && p->out_w % 4 == 0 && p->pad_w == (uint32_t)w->kernel[2] / 2 &&
+         w->stride[1] == w->stride[2] && p->quads / WIDE_QUADS >= WIDE_LEAST;
+}
+
 static const char *bind_depthwise(om_gpu_binder *b, const om_gpu_conv *c) {
   static const om_gpu_forms any_window = OM_GPU_FORMS(CONV_DEPTHWISE);
   static const om_gpu_forms by_window[2][2] = {
       {OM_GPU_FORMS(CONV_DEPTHWISE_K3S1), OM_GPU_FORMS(CONV_DEPTHWISE_K3S2)},
       {OM_GPU_FORMS(CONV_DEPTHWISE_K5S1), OM_GPU_FORMS(CONV_DEPTHWISE_K5S2)},
+  };
+  static const om_gpu_forms wide[2][2] = {
+      {OM_GPU_FORMS(CONV_DEPTHWISE_WIDE_K3S1), OM_GPU_FORMS(CONV_DEPTHWISE_WIDE_K3S2)},
+      {OM_GPU_FORMS(CONV_DEPTHWISE_WIDE_K5S1), OM_GPU_FORMS(CONV_DEPTHWISE_WIDE_K5S2)},
   };
   const om_window turned = turned_window(c->w);
   const om_window *w = &turned;
@@ -355,13 +370,15 @@ static const char *bind_depthwise(om_gpu_binder *b, const om_gpu_conv *c) {
   const bool is_plain = w->kernel[1] == w->kernel[2] && w->dilation[1] == 1 &&
                         w->dilation[2] == 1 && (w->kernel[1] == 3 || w->kernel[1] == 5) &&
                         w->stride[1] <= 2;
-  const om_gpu_forms *forms =
-      is_plain ? &by_window[w->kernel[1] == 5][w->stride[1] - 1] : &any_window;
+  const bool is_wide = is_plain && is_wide_depthwise(w, &params);
+  const om_gpu_forms(*plain)[2] = is_wide ? wide : by_window;
+  const om_gpu_forms *forms = is_plain ? &plain[w->kernel[1] == 5][w->stride[1] - 1] : &any_window;
   om_gpu_dispatch *d = add_result(b, forms, c, operands, 2);
   if (!d) return om_gpu_no_memory;
   set_params(d, &params, sizeof params);
   set_window_constants(d, w);
-  om_gpu_spread_groups(b, om_gpu_pieces(column_quads * columns, DEPTHWISE_QUADS), d->groups);
+  const uint32_t unit = DEPTHWISE_QUADS * (is_wide ? WIDE_QUADS : 1);
+  om_gpu_spread_groups(b, om_gpu_pieces(params.quads, unit), d->groups);
   return NULL;
 }
 

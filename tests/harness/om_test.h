@@ -18,12 +18,12 @@
  *
  *   direct   the operator's entry alone: resolve, infer, run; guards around results and scratch
  *   cpu      a session without a provider, exact and fast, 1 and 3 threads
- *   null     the device package on the null backend: plans and recordings are checked
- *   vulkan   a Vulkan device ($OM_TEST_DEVICE, else the first): exact (the CPU's bits) and fast
- *   alone    the same, fast, with the kernels that share nothing, which a software device takes
- *            outside of tests; cases of operators that have such kernels
- *   wide     the same as if it had no 16-bit storage; cases with float16 inputs alone
- *   webgpu   in a browser's build (tests/web): fast; webgpu_shared: with a real device's kernels;
+ *   null     the device package on the null backend: plans and recordings are checked, and the
+ * kernel that the case names for NVIDIA Hopper vulkan   a Vulkan device ($OM_TEST_DEVICE, else the
+ * first): exact (the CPU's bits) and fast alone    the same, fast, with the kernels that share
+ * nothing, which a software device takes outside of tests; cases of operators that have such
+ * kernels wide     the same as if it had no 16-bit storage; cases with float16 inputs alone webgpu
+ * in a browser's build (tests/web): fast; webgpu_shared: with a real device's kernels;
  *            webgpu_exact: the CPU's bits, wherever the adapter's self-test puts the operator
  *
  * Every run is done twice, into the session's memory and into the caller's with guard words
@@ -77,6 +77,7 @@ typedef struct om_op_case {
   const char *declined;       /* part of the reason why the device does not take it */
   const char *declined_exact; /* the same where it is so in exact mode only */
   const char *error;          /* part of the message of the expected failure */
+  const char *hopper_kernel;  /* the kernel that fast mode takes on Hopper; NULL: any */
 } om_op_case;
 
 typedef struct om_ref_tensor {

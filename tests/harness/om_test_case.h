@@ -86,7 +86,8 @@ typedef struct om_test_session_args {
   om_mode mode;
   uint32_t thread_count;
   bool require_gpu;
-  const char *declined; /* NULL: not checked */
+  const char *declined;      /* NULL: not checked */
+  const char *hopper_kernel; /* NULL: not checked; of the null backend, which is Hopper's then */
 } om_test_session_args;
 
 om_status om_test_run_session(om_ctx *ctx,

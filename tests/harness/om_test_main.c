@@ -89,6 +89,21 @@ done:
   return st;
 }
 
+/* A profile names the kernels. */
+static om_status test_hopper_kernel(one_case *c) {
+  om_test_results results = {0};
+  const om_test_session_args args = {.backend = "null",
+                                     .mode = OM_MODE_FAST,
+                                     .thread_count = 1,
+                                     .require_gpu = true,
+                                     .hopper_kernel = c->test_case->hopper_kernel};
+  setenv("ONEMODEL_GPU_PROFILE", "1", 1);
+  om_status st = om_test_run_session(&c->ctx, &c->model, &args, &results);
+  unsetenv("ONEMODEL_GPU_PROFILE");
+  om_test_results_deinit(&c->ctx, &results);
+  return st;
+}
+
 static om_status test_null(one_case *c) {
   om_test_results fast = {0}, alone = {0}, exact = {0};
   om_status st = run_device(c, "null", OM_MODE_FAST, &fast);
@@ -96,6 +111,7 @@ static om_status test_null(one_case *c) {
   setenv("ONEMODEL_GPU_IN_TURN", "1", 1);
   if (st == OM_OK) st = run_device(c, "null", OM_MODE_FAST, &alone);
   setenv("ONEMODEL_GPU_IN_TURN", "0", 1);
+  if (st == OM_OK && c->test_case->hopper_kernel) st = test_hopper_kernel(c);
   om_test_results_deinit(&c->ctx, &fast);
   om_test_results_deinit(&c->ctx, &alone);
   om_test_results_deinit(&c->ctx, &exact);

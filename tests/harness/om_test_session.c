@@ -11,6 +11,9 @@
 typedef struct session_log {
   uint32_t error_count;
   char first[OM_MAX_MESSAGE];
+  const char *kernel;       /* NULL: none is looked for */
+  bool has_kernel;          /* a line of a profile names it */
+  char ran[OM_MAX_MESSAGE]; /* the first such line */
 } session_log;
 
 typedef struct session_run {
@@ -29,8 +32,19 @@ typedef struct session_run {
 /* How the Vulkan backend begins what the validation layer said, whatever its level. */
 static const char validation[] = "Vulkan validation:";
 
+/* Reads a line of a profile, "12.30 us  NAME  20x2x1 groups ..." (om_gpu_profile.c). */
+static void read_profile(session_log *log, const char *line) {
+  const char *name = strstr(line, " us  ");
+  if (!name || !strstr(name, " groups")) return;
+  name += sizeof " us  " - 1;
+  const size_t bytes = strcspn(name, " ");
+  if (strlen(log->kernel) == bytes && memcmp(name, log->kernel, bytes) == 0) log->has_kernel = true;
+  if (!log->ran[0]) snprintf(log->ran, sizeof log->ran, "%s", line);
+}
+
 static void write_log(void *user, om_log_level level, const char *message) {
   session_log *log = user;
+  if (log->kernel && level == OM_LOG_INFO) read_profile(log, message);
   if (level != OM_LOG_ERROR && strncmp(message, validation, sizeof validation - 1) != 0) return;
   if (log->error_count++ == 0) snprintf(log->first, sizeof log->first, "%s", message);
 }
@@ -63,7 +77,10 @@ static om_status create_session(om_ctx *ctx,
   options.log = (om_log){.write = write_log, .user = &r->log};
   if (args->backend) {
     gpu.backend = args->backend;
-    gpu.device = strcmp(args->backend, "vulkan") == 0 ? getenv("OM_TEST_DEVICE") : NULL;
+    gpu.device = strcmp(args->backend, "vulkan") == 0 ? getenv("OM_TEST_DEVICE")
+                 : args->hopper_kernel                ? "Hopper"
+                                                      : NULL;
+    r->log.kernel = args->hopper_kernel;
     options.provider = om_gpu_provider();
     options.provider_options = &gpu;
     options.require_gpu = args->require_gpu;
@@ -144,6 +161,14 @@ static om_status check_placement(om_ctx *ctx, session_run *r, const char *declin
       ctx, OM_E_INTERNAL, "The device declines with \"%s\" instead of \"%s\".", reason, declined);
 }
 
+/* A build may have no kernels for Hopper. */
+static om_status check_kernel(om_ctx *ctx, const session_run *r) {
+  om_gpu_info info;
+  OM_TRY(om_gpu_get_info(r->session, &info, ctx->error));
+  if (!info.has_sm90 || r->log.has_kernel) return OM_OK;
+  return OM_FAIL(ctx, OM_E_INTERNAL, "'%s' did not run, but:%s", r->log.kernel, r->log.ran);
+}
+
 static om_status run_and_check(om_ctx *ctx,
                                session_run *r,
                                const om_test_session_args *args,
@@ -156,7 +181,7 @@ static om_status run_and_check(om_ctx *ctx,
   OM_TRY(run_again(ctx, r, results));
   OM_TRY(compare_runs(ctx, r, results));
   if (args->declined) OM_TRY(check_placement(ctx, r, args->declined));
-  return OM_OK;
+  return args->hopper_kernel ? check_kernel(ctx, r) : OM_OK;
 }
 
 om_status om_test_run_session(om_ctx *ctx,

@@ -1,4 +1,6 @@
 /* Conv and ConvTranspose against direct sums in float64. */
+#include <stdlib.h>
+
 #include "harness/om_test.h"
 
 enum { AXES = 3 };
@@ -88,27 +90,30 @@ static void reference(const om_node *node,
   const int64_t group = om_ref_int(node, "group", 1);
   const int64_t in_channels = x->dims[1] / group;
   const int64_t out_channels = y->dims[1] / group;
-  const int64_t kernel = extent(win.kernel);
-  for (size_t i = 0; i < y->elems; ++i) {
-    const int64_t o = (int64_t)i % extent(win.out);
-    const int64_t m = (int64_t)i / extent(win.out) % y->dims[1];
-    const int64_t image = (int64_t)i / extent(win.out) / y->dims[1];
-    double sum = input_count > 2 && inputs[2].values ? inputs[2].values[m] : 0;
-    for (int64_t c = 0; c < in_channels; ++c) {
-      const int64_t channel = m / out_channels * in_channels + c;
-      for (int64_t k = 0; k < kernel; ++k) {
-        const int64_t at =
-            is_transposed ? transposed_source(&win, o, k) : forward_source(&win, o, k);
-        if (at < 0) continue;
-        const double value = x->values[(image * x->dims[1] + channel) * extent(win.in) + at];
-        const int64_t weight = is_transposed
-                                   ? (channel * out_channels + m % out_channels) * kernel + k
-                                   : (m * in_channels + c) * kernel + k;
-        sum += value * w->values[weight];
-      }
+  const int64_t kernel = extent(win.kernel), places = extent(win.out);
+  int64_t *sources = malloc((size_t)kernel * sizeof *sources); /* of a place's taps */
+  if (!sources) abort();
+  for (int64_t o = 0; o < places; ++o) {
+    for (int64_t k = 0; k < kernel; ++k) {
+      sources[k] = is_transposed ? transposed_source(&win, o, k) : forward_source(&win, o, k);
     }
-    y->values[i] = sum;
+    for (int64_t plane = 0; plane < y->dims[0] * y->dims[1]; ++plane) {
+      const int64_t m = plane % y->dims[1], image = plane / y->dims[1];
+      double sum = input_count > 2 && inputs[2].values ? inputs[2].values[m] : 0;
+      for (int64_t c = 0; c < in_channels; ++c) {
+        const int64_t channel = m / out_channels * in_channels + c;
+        const double *from = x->values + (image * x->dims[1] + channel) * extent(win.in);
+        const double *by = w->values + (is_transposed ? channel * out_channels + m % out_channels
+                                                      : m * in_channels + c) *
+                                           kernel;
+        for (int64_t k = 0; k < kernel; ++k) {
+          if (sources[k] >= 0) sum += from[sources[k]] * by[k];
+        }
+      }
+      y->values[plane * places + o] = sum;
+    }
   }
+  free(sources);
 }
 
 static void reference_conv(const om_node *node,
@@ -212,6 +217,23 @@ static const om_op_case conv_cases[] = {
     {.name = "depthwise_5x5_stride_1_2",
      .inputs = {"f32 1x3x9x15", "f32 3x1x5x5 const"},
      .attrs = "group=3 pads=2,2,2,2 strides=1,2"},
+    /* Of results enough for rows of quads. */
+    {.name = "depthwise_wide_3x3",
+     .inputs = {"f32 2x9x225x260", "f32 9x1x3x3 const", "f32 9 const"},
+     .attrs = "group=9 pads=0,1,2,1",
+     .hopper_kernel = "conv_depthwise_wide_k3s1"},
+    {.name = "depthwise_wide_3x3_stride_2",
+     .inputs = {"f32 3x8x421x424", "f32 8x1x3x3 const"},
+     .attrs = "group=8 pads=1,1,1,1 strides=2,2",
+     .hopper_kernel = "conv_depthwise_wide_k3s2"},
+    {.name = "depthwise_wide_5x5",
+     .inputs = {"f32 1x9x225x260", "f32 18x1x5x5 const"},
+     .attrs = "group=9 pads=2,2,2,2",
+     .hopper_kernel = "conv_depthwise_wide_k5s1"},
+    {.name = "depthwise_wide_5x5_stride_2",
+     .inputs = {"f32 3x8x421x424", "f32 8x1x5x5 const", "f32 8 const"},
+     .attrs = "group=8 pads=2,2,2,2 strides=2,2",
+     .hopper_kernel = "conv_depthwise_wide_k5s2"},
     {.name = "depthwise_multiplied",
      .inputs = {"f32 1x3x8x9", "f32 6x1x3x3 const"},
      .attrs = "group=3"},
@@ -305,35 +327,50 @@ static const om_op_case conv_cases[] = {
      .attrs = "pads=1,1,1,1"},
     /* In fast mode these are for the kernels for Hopper, where there are any, by the way that
      * windows come: one step of terms, taps in turn, nine taps at once, rows of the kernel. */
-    {.name = "sm90_short", .inputs = {"f32 3x40x9x9", "f32 24x40x1x1 const", "f32 24 const"}},
-    {.name = "sm90_short_quads",
-     .inputs = {"f32 9x64x28x28", "f32 200x64x1x1 const", "f32 200 const"},
-     .scaled_error = 2e-6},
-    {.name = "sm90_gather",
-     .inputs = {"f32 5x136x15x13", "f32 100x136x3x3 const", "f32 100 const"},
-     .attrs = "pads=0,1,2,1 strides=1,2 dilations=2,1",
-     .scaled_error = 2e-6},
-    {.name = "sm90_gather_quads",
-     .inputs = {"f32 8x256x28x28", "f32 300x256x1x1 const", "f32 300 const"},
+    {.name = "sm90_short",
+     .inputs = {"f32 9x64x40x39", "f32 130x64x1x1 const", "f32 130 const"},
+     .hopper_kernel = "conv_sm90_short"},
+    {.name = "sm90_gather_1",
+     .inputs = {"f32 3x264x40x40", "f32 130x264x1x1 const", "f32 130 const"},
+     .scaled_error = 2e-6,
+     .hopper_kernel = "conv_sm90_gather_1"},
+    {.name = "sm90_gather_2",
+     .inputs = {"f32 9x264x29x29", "f32 130x264x1x1 const", "f32 130 const"},
      .attrs = "strides=2,2",
-     .scaled_error = 2e-6},
+     .scaled_error = 2e-6,
+     .hopper_kernel = "conv_sm90_gather_2"},
+    {.name = "sm90_gather_128_2",
+     .inputs = {"f32 9x136x27x26", "f32 140x136x1x2 const", "f32 140 const"},
+     .attrs = "pads=0,1,2,1 strides=1,2 dilations=2,1",
+     .scaled_error = 2e-6,
+     .hopper_kernel = "conv_sm90_gather_128_2"},
+    {.name = "sm90_gather_256_1",
+     .inputs = {"f32 9x72x29x29", "f32 200x72x1x1 const", "f32 200 const"},
+     .hopper_kernel = "conv_sm90_gather_256_1"},
     {.name = "sm90_window",
-     .inputs = {"f32 6x136x7x9", "f32 200x136x3x3 const", "f32 200 const"},
+     .inputs = {"f32 9x72x13x14", "f32 70x72x3x3 const", "f32 70 const"},
      .attrs = "pads=1,1,1,1",
-     .scaled_error = 2e-6},
+     .scaled_error = 2e-6,
+     .hopper_kernel = "conv_sm90_window_2"},
     {.name = "sm90_rows",
-     .inputs = {"f32 2x3x31x64", "f32 40x3x7x7 const", "f32 40 const"},
-     .attrs = "pads=3,3,3,3 strides=2,2"},
+     .inputs = {"f32 7x3x51x50", "f32 40x3x7x7 const", "f32 40 const"},
+     .attrs = "pads=3,3,3,3 strides=2,2",
+     .hopper_kernel = "conv_sm90_rows"},
     {.name = "sm90_small_values",
-     .inputs = {"f32 2x72x14x14 range -1e-7 1e-7", "f32 100x72x3x3 const range -1e-9 1e-9"},
+     .inputs = {"f32 3x72x28x28 range -1e-7 1e-7", "f32 40x72x3x3 const range -1e-9 1e-9"},
      .attrs = "pads=1,1,1,1",
-     .scaled_error = 2e-6},
+     .scaled_error = 2e-6,
+     .hopper_kernel = "conv_sm90_window_2"},
     {.name = "sm90_large_values",
-     .inputs = {"f32 2x72x14x14 range -1e9 1e9", "f32 100x72x1x1 const range -1e7 1e7"},
-     .scaled_error = 2e-6},
+     .inputs = {"f32 3x136x29x29 range -1e9 1e9", "f32 200x136x1x1 const range -1e7 1e7"},
+     .scaled_error = 2e-6,
+     .hopper_kernel = "conv_sm90_gather_128_2"},
     {.name = "sm90_infinities",
-     .inputs = {"f32 1x72x3x3 = 1 2 inf 3 0.5 7 8 9", "f32 70x72x1x1 const range 0.5 1"}},
-    {.name = "sm90_zeros", .inputs = {"f32 1x72x8x8 = 0", "f32 70x72x1x1 const", "f32 70 const"}},
+     .inputs = {"f32 3x136x29x29 = 1 2 inf 3 0.5 7 8 9", "f32 200x136x1x1 const range 0.5 1"},
+     .hopper_kernel = "conv_sm90_gather_128_2"},
+    {.name = "sm90_zeros",
+     .inputs = {"f32 3x136x29x29 = 0", "f32 200x136x1x1 const", "f32 200 const"},
+     .hopper_kernel = "conv_sm90_gather_128_2"},
     {.name = "half",
      .inputs = {"f16 1x6x9x9", "f16 4x6x3x3 const", "f16 4 const"},
      .attrs = "pads=1,1,1,1"},
@@ -347,6 +384,14 @@ static const om_op_case conv_cases[] = {
     {.name = "half_depthwise",
      .inputs = {"f16 2x7x10x13", "f16 7x1x3x3 const", "f16 7 const"},
      .attrs = "group=7 pads=1,1,1,1"},
+    {.name = "half_depthwise_wide_3x3",
+     .inputs = {"f16 2x9x225x260", "f16 9x1x3x3 const", "f16 9 const"},
+     .attrs = "group=9 pads=0,1,2,1",
+     .hopper_kernel = "conv_depthwise_wide_k3s1_half"},
+    {.name = "half_depthwise_wide_5x5_stride_2",
+     .inputs = {"f16 3x8x421x424", "f16 8x1x5x5 const", "f16 8 const"},
+     .attrs = "group=8 pads=2,2,2,2 strides=2,2",
+     .hopper_kernel = "conv_depthwise_wide_k5s2_half"},
     {.name = "half_depthwise_7x7",
      .inputs = {"f16 1x2x11x11", "f16 2x1x7x7"},
      .attrs = "group=2 pads=3,3,3,3"},
@@ -376,21 +421,38 @@ static const om_op_case conv_cases[] = {
     {.name = "half_matrix_mixed",
      .inputs = {"f16 1x3x41x39", "f16 500x3x3x3 const", "f16 500 const"},
      .attrs = "pads=1,1,1,1 dilations=1,2"},
-    {.name = "half_sm90_short", .inputs = {"f16 3x40x9x9", "f16 24x40x1x1 const", "f16 24 const"}},
-    {.name = "half_sm90_short_quads",
-     .inputs = {"f16 9x64x28x28", "f16 200x64x1x1 const", "f16 200 const"}},
-    {.name = "half_sm90_gather",
-     .inputs = {"f16 5x136x15x13", "f16 100x136x3x3 const", "f16 100 const"},
-     .attrs = "pads=0,1,2,1 strides=1,2 dilations=2,1"},
-    {.name = "half_sm90_gather_quads",
-     .inputs = {"f16 8x256x28x28", "f16 300x256x1x1 const", "f16 300 const"},
-     .attrs = "strides=2,2"},
-    {.name = "half_sm90_window",
-     .inputs = {"f16 6x136x7x9", "f16 200x136x3x3 const", "f16 200 const"},
-     .attrs = "pads=1,1,1,1"},
+    {.name = "half_sm90_short",
+     .inputs = {"f16 9x24x29x30", "f16 70x24x1x1 const", "f16 70 const"},
+     .hopper_kernel = "conv_sm90_short_half"},
+    {.name = "half_sm90_gather_1",
+     .inputs = {"f16 3x72x40x40", "f16 130x72x1x1 const", "f16 130 const"},
+     .hopper_kernel = "conv_sm90_gather_1_half"},
+    {.name = "half_sm90_gather_2",
+     .inputs = {"f16 9x72x29x29", "f16 130x72x1x1 const", "f16 130 const"},
+     .attrs = "strides=2,2",
+     .hopper_kernel = "conv_sm90_gather_2_half"},
+    {.name = "half_sm90_gather_4",
+     .inputs = {"f16 5x136x14x14", "f16 260x136x1x1 const", "f16 260 const"},
+     .hopper_kernel = "conv_sm90_gather_4_half"},
+    {.name = "half_sm90_gather_128_1",
+     .inputs = {"f16 9x72x40x40", "f16 70x72x1x1 const", "f16 70 const"},
+     .hopper_kernel = "conv_sm90_gather_128_1_half"},
+    {.name = "half_sm90_gather_128_2",
+     .inputs = {"f16 9x136x27x26", "f16 140x136x1x2 const", "f16 140 const"},
+     .attrs = "pads=0,1,2,1 strides=1,2 dilations=2,1",
+     .hopper_kernel = "conv_sm90_gather_128_2_half"},
+    {.name = "half_sm90_window_1",
+     .inputs = {"f16 12x56x27x28", "f16 24x56x3x3 const", "f16 24 const"},
+     .attrs = "pads=1,1,1,1",
+     .hopper_kernel = "conv_sm90_window_1_half"},
+    {.name = "half_sm90_window_4",
+     .inputs = {"f16 9x136x13x14", "f16 70x136x3x3 const", "f16 70 const"},
+     .attrs = "pads=1,1,1,1",
+     .hopper_kernel = "conv_sm90_window_4_half"},
     {.name = "half_sm90_rows",
-     .inputs = {"f16 2x3x31x64", "f16 40x3x7x7 const", "f16 40 const"},
-     .attrs = "pads=3,3,3,3 strides=2,2"},
+     .inputs = {"f16 3x3x111x112", "f16 70x3x3x3 const", "f16 70 const"},
+     .attrs = "pads=1,1,1,1 strides=2,2",
+     .hopper_kernel = "conv_sm90_rows_half"},
     {.name = "half_large_and_small",
      .inputs = {"f16 1x4x5x5 range -60000 60000", "f16 3x4x1x1 const range -0.001 0.001"}},
     {.name = "bfloat16",
@@ -663,6 +725,11 @@ static const om_op_case mean_cases[] = {
      .inputs = {"f32 2x4x7x7", "f32 8x1x5x5", "f32 8"},
      .output_count = 2,
      .graph = MEANS("group=4 pads=2,2,2,2")},
+    {.name = "many",
+     .inputs = {"f32 3x224x28x28", "f32 224x1x3x3", "f32 224"},
+     .output_count = 2,
+     .graph = MEANS("group=224 pads=1,1,1,1"),
+     .hopper_kernel = "conv_depthwise_k3s1_pool"},
     {.name = "large_planes",
      .inputs = {"f32 1x2x40x33", "f32 2x1x3x3", "f32 2"},
      .output_count = 2,

@@ -1,0 +1,120 @@
+// Convolutions with one input channel in each group, of many results: rows of quads.
+//
+// An invocation makes ROWS rows of four results that lie side by side. Each input row that they want is
+// read once, as the quads of its columns, and goes into all results it is a tap of; so a result costs
+// one load or two instead of a load a tap, and loads are of 16 bytes. Rows and columns of an image are
+// multiples of four, and half a kernel is padded to the left, so that quads are wholly inside or
+// outside. The order is that of conv_depthwise.comp: taps row by row, in one block.
+//
+//! kernel conv_depthwise_wide_k3s1             OM_EXACT=0 K=3 S=1
+//! kernel conv_depthwise_wide_k3s1_exact       OM_EXACT=1 K=3 S=1
+//! kernel conv_depthwise_wide_k3s1_half        OM_EXACT=0 HALF=1 K=3 S=1
+//! kernel conv_depthwise_wide_k3s1_half_exact  OM_EXACT=1 HALF=1 K=3 S=1
+//! kernel conv_depthwise_wide_k3s2             OM_EXACT=0 K=3 S=2
+//! kernel conv_depthwise_wide_k3s2_exact       OM_EXACT=1 K=3 S=2
+//! kernel conv_depthwise_wide_k3s2_half        OM_EXACT=0 HALF=1 K=3 S=2
+//! kernel conv_depthwise_wide_k3s2_half_exact  OM_EXACT=1 HALF=1 K=3 S=2
+//! kernel conv_depthwise_wide_k5s1             OM_EXACT=0 K=5 S=1
+//! kernel conv_depthwise_wide_k5s1_exact       OM_EXACT=1 K=5 S=1
+//! kernel conv_depthwise_wide_k5s1_half        OM_EXACT=0 HALF=1 K=5 S=1
+//! kernel conv_depthwise_wide_k5s1_half_exact  OM_EXACT=1 HALF=1 K=5 S=1
+//! kernel conv_depthwise_wide_k5s2             OM_EXACT=0 K=5 S=2
+//! kernel conv_depthwise_wide_k5s2_exact       OM_EXACT=1 K=5 S=2
+//! kernel conv_depthwise_wide_k5s2_half        OM_EXACT=0 HALF=1 K=5 S=2
+//! kernel conv_depthwise_wide_k5s2_half_exact  OM_EXACT=1 HALF=1 K=5 S=2
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#define OM_CHAIN
+#define CHAIN_BASE 4
+#define CHAIN_BINDING 3
+#define GROUP 128                    // as gpu_ops_conv.c has it
+#define ROWS 4                       // as P.column_quads has it
+#include "common/om_shader.glsl"
+#include "abi/conv_depthwise_params.h"
+#include "common/chain_repeat.glsl"
+
+layout(local_size_x = GROUP) in;
+
+// As conv_depthwise.comp has them; K and S say the same.
+OM_CONSTANT(0, KERNEL_H, 1)
+OM_CONSTANT(1, KERNEL_W, 1)
+OM_CONSTANT(2, STRIDE_H, 1)
+OM_CONSTANT(3, STRIDE_W, 1)
+
+layout(set = 0, binding = 0, std430) readonly buffer Input { ELEMENT4 input_quads[]; };
+layout(set = 0, binding = 1, std430) readonly buffer Weights { ELEMENT weights[]; };
+layout(set = 0, binding = 2, std430) writeonly buffer Output { ELEMENT4 output_quads[]; };
+
+#define SPAN (S * (ROWS - 1) + K)    // input rows that the results want
+#define FIRST (4 - K / 2)            // the first column that is wanted; the first quad stands to the left
+#define QUADS ((FIRST + 3 * S + K - 1) / 4 + 1)
+
+#if OM_EXACT
+#define MULTIPLY(sum, a, b) sum = sum + (a) * vec4(b);
+#else
+#define MULTIPLY(sum, a, b) sum = fma(a, vec4(b), sum);
+#endif
+
+void main() {
+  uint lane = om_group_index() * uint(GROUP) + gl_LocalInvocationID.x;
+  if (lane >= P.quads / 4u) return;
+  uint out_quads = P.out_w / 4u;
+  uint in_quads = P.in_w / 4u;
+  uint row_piece = lane / out_quads;
+  uint x = lane - row_piece * out_quads;
+  uint plane = row_piece / P.column_quads;
+  uint out_y = (row_piece - plane * P.column_quads) * uint(ROWS);
+  uint channel = plane % P.out_channels;
+  uint in_plane = plane;
+  if (P.multiplier != 1u) {
+    in_plane = plane / P.out_channels * (P.out_channels / P.multiplier) + channel / P.multiplier;
+  }
+  uint kernel_h = KERNEL_H;
+  uint kernel_w = KERNEL_W;
+  uint stride_h = STRIDE_H;
+  uint stride_w = STRIDE_W;
+  uint first_tap = channel * kernel_h * kernel_w;
+  int y = int(out_y * stride_h) - int(P.pad_h);
+  uint first_quad = x * stride_w - 1u;
+  uint in_row = in_plane * P.in_h * in_quads + first_quad;
+  bool is_inside[QUADS];
+  [[unroll]] for (int q = 0; q < QUADS; ++q) is_inside[q] = first_quad + uint(q) < in_quads;
+  float taps[K * K];
+  [[unroll]] for (int i = 0; i < K * K; ++i) taps[i] = LOAD(weights[first_tap + uint(i)]);
+
+  OM_PRECISE vec4 sums[ROWS];
+  [[unroll]] for (int r = 0; r < ROWS; ++r) sums[r] = vec4(OM_START(P.quads));
+  [[unroll]] for (int i = 0; i < SPAN; ++i) {
+    float v[4 * QUADS];
+    bool has_row = uint(y + i) < P.in_h;
+    uint at = in_row + uint(y + i) * in_quads;
+    [[unroll]] for (int q = 0; q < QUADS; ++q) {
+      vec4 quad = vec4(0.0);
+      if (has_row && is_inside[q]) quad = LOAD4(input_quads[at + uint(q)]);
+      [[unroll]] for (int c = 0; c < 4; ++c) v[4 * q + c] = quad[c];
+    }
+    [[unroll]] for (int r = 0; r < ROWS; ++r) {
+      int ky = i - r * S;
+      if (ky >= 0 && ky < K) {
+        [[unroll]] for (int kx = 0; kx < K; ++kx) {
+          int c = FIRST + kx;
+          MULTIPLY(sums[r], vec4(v[c], v[c + S], v[c + 2 * S], v[c + 3 * S]), taps[ky * K + kx])
+        }
+      }
+    }
+  }
+
+  uint out_row = (plane * P.out_h + out_y) * out_quads + x;
+  uint count = min(uint(ROWS), P.out_h - out_y);
+  // All are ready before the first is stored: loads do not pass stores.
+  [[unroll]] for (uint r = 0u; r < uint(ROWS); ++r) {
+    uint element = (out_row + min(r, count - 1u) * out_quads) * 4u;
+    [[unroll]] for (uint c = 0u; c < 4u; ++c) {
+      sums[r][c] = chain_apply_conv(sums[r][c], element + c, channel);
+    }
+  }
+  [[unroll]] for (uint r = 0u; r < uint(ROWS); ++r) {
+    if (r < count) output_quads[out_row + r * out_quads] = STORE4(sums[r]);
+  }
+}
