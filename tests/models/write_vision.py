@@ -33,7 +33,8 @@ except ImportError as error:
 
 from write_references import write
 
-CLASSES, SIDE = 100, 32
+CLASSES = 100
+SSD_SIDE, SSD_CLASSES, SSD_BOXES = 96, 11, 6
 
 
 class Picture(Graph):
@@ -181,8 +182,8 @@ def mobilenet_v3(half):
     return g, [(g.add("Gemm", x, g.normal(1 / math.sqrt(1280), CLASSES, 1280), g.normal(0.1, CLASSES), transB=1), 2)]
 
 
-def vit(half):
-    side, width, layers = 64, 192, 12
+def vit(half, side=64):
+    width, layers = 192, 12
     g = Picture(17, half, width, 3)
     x = g.add("Conv", g.picture(side, side), g.normal(1 / math.sqrt(768), width, 3, 16, 16), g.normal(0.1, width),
               kernel_shape=[16, 16], strides=[16, 16])
@@ -217,9 +218,9 @@ def resized(g, x, like):
                  coordinate_transformation_mode="pytorch_half_pixel")
 
 
-def ssdlite(half):
+def ssdlite(half, side=SSD_SIDE):
     g, kept = Picture(13, half), {}
-    x = mobilenet_v3_body(g, g.picture(SSD_SIDE, SSD_SIDE), kept, False)
+    x = mobilenet_v3_body(g, g.picture(side, side), kept, False)
     maps = [(kept["expanded"], 672), (x, 960)]
     for outputs in (512, 256, 256, 128):
         inputs, width = maps[-1][1], outputs // 2
@@ -227,16 +228,13 @@ def ssdlite(half):
         y = g.unit(y, width, width, 3, g.relu6, stride=2, group=width)
         maps.append((g.unit(y, width, outputs, 1, g.relu6), outputs))
     boxes, scores = head(g, maps, 4), g.add("Softmax", head(g, maps, SSD_CLASSES), axis=-1)
-    boxes = decode(g, boxes, anchors())
+    boxes = decode(g, boxes, anchors(side))
     by_class = g.add("Transpose", scores, perm=[0, 2, 1])
     # NonMaxSuppression takes float32 alone.
     to = (lambda v: g.add("Cast", v, to=TensorProto.FLOAT)) if half else (lambda v: v)
     threshold = lambda v: g.weight(np.array([v], np.float32), "scales")
     chosen = g.add("NonMaxSuppression", to(boxes), to(by_class), g.ints(20), threshold(0.55), threshold(0.2))
     return g, [(boxes, 3), (scores, 3), (chosen, 2, TensorProto.INT64)]
-
-
-SSD_SIDE, SSD_CLASSES, SSD_BOXES = 96, 11, 6
 
 
 def head(g, maps, columns):
@@ -251,9 +249,9 @@ def head(g, maps, columns):
     return g.add("Concat", *parts, axis=1)
 
 
-def anchors():
+def anchors(picture_side):
     """Centre, width and height of each box, in parts of the picture."""
-    rows, side = [], SSD_SIDE // 16
+    rows, side = [], picture_side // 16
     for level in range(6):
         scale = 0.2 + 0.15 * level
         for y in range(side):
