@@ -9,7 +9,9 @@
 
 #include "graph/om_graph.h"
 
-struct om_fast; /* cpu/fast/om_fast.h */
+struct om_fast;    /* cpu/fast/om_fast.h */
+struct om_strided; /* cpu/exact/om_strided.h */
+struct om_view;    /* cpu/exact/om_view.h */
 
 /* In om_tensor.rank after infer: the shape depends on data that is not there yet. */
 #define OM_RANK_UNKNOWN UINT32_MAX
@@ -71,6 +73,16 @@ typedef struct om_op_ready {
   uint32_t packed_inputs; /* bit i: run does not read input i, a constant that state holds */
 } om_op_ready;
 
+/* Of an operator that reads its first inputs through strides. */
+typedef struct om_op_views {
+  uint32_t input_count;
+  /* How the call reads the input's elements; false: not to be changed. */
+  bool (*get)(const om_op_call *call, uint32_t input, struct om_view *out_view);
+  bool (*accepts)(const struct om_view *view);
+  /* From now on params say that the input is read so, whatever its own shape. */
+  void (*set)(void *params, uint32_t input, const struct om_view *view);
+} om_op_views;
+
 typedef struct om_op {
   union {
     struct {
@@ -122,6 +134,11 @@ typedef struct om_op {
   /* Computes the outputs as docs/exact.md defines them. Allocates nothing. An index out of range
    * and the like is OM_E_INVALID_INPUT with the values. */
   om_status (*run)(om_ctx *ctx, const om_op_call *call);
+
+  /* For operators that only move elements of input 0: the output as a copy of them, which writes
+   * all of it in order. False: this call is none. NULL: not that kind. */
+  bool (*describe_move)(const om_op_call *call, uint32_t output, struct om_strided *out_copy);
+  const om_op_views *views; /* NULL: inputs are read as they are */
 
   /* For fast mode on the CPU; NULL: run is as fast. Shapes are known, inputs that are constant have
    * their data (of any alignment); bit i of kept_inputs: it stays as it is as long as `fast`. */

@@ -3,6 +3,7 @@
 #define OP_ATTENTION_H
 
 #include "cpu/exact/om_attention.h"
+#include "cpu/exact/om_view.h"
 #include "ops/om_rule.h"
 
 enum { /* inputs */
@@ -30,6 +31,7 @@ typedef struct om_attention_columns {
 typedef struct om_attention_params {
   om_attention_columns columns[3]; /* of Q, K and V */
   om_attention_perm perms[3];      /* of Q, K and V, before they are multiplied */
+  om_view views[3];                /* of rank above 0: the operand, in place of these two */
   om_attention_perm y_perm;        /* of the result */
   bool divides[3];                 /* Q, K, the scores are divided by their scale, not multiplied */
   bool selects;                    /* om_attention.selects */

@@ -80,14 +80,7 @@ static om_status resolve(om_ctx *ctx, const om_node *node, void *params) {
   return read_columns(ctx, node, p);
 }
 
-/* ---- How operands lie ---- */
-
-typedef struct view { /* an operand behind its split and its permutation */
-  uint32_t rank;
-  int64_t dims[OM_MAX_RANK];
-  int64_t strides[OM_MAX_RANK];
-  int64_t offset;
-} view;
+/* ---- How operands lie: behind their split and their permutation ---- */
 
 static om_status fail_shape(om_ctx *ctx, const char *what, const om_tensor *x) {
   char text[OM_SHAPE_TEXT];
@@ -99,7 +92,7 @@ static om_status fail_shape(om_ctx *ctx, const char *what, const om_tensor *x) {
 }
 
 /* The last axis becomes the columns, and those [heads, size]. */
-static bool take_columns(const om_attention_columns *columns, view *v) {
+static bool take_columns(const om_attention_columns *columns, om_view *v) {
   const uint32_t last = v->rank - 1;
   if (columns->width == 0 && columns->heads == 0) return true;
   if (v->rank == 0 || v->rank >= OM_MAX_RANK) return false;
@@ -117,8 +110,8 @@ static bool take_columns(const om_attention_columns *columns, view *v) {
   return true;
 }
 
-static bool permute(const om_attention_perm *perm, view *v) {
-  const view from = *v;
+static bool permute(const om_attention_perm *perm, om_view *v) {
+  const om_view from = *v;
   if (perm->rank == 0) return true;
   if (perm->rank != v->rank) return false;
   for (uint32_t i = 0; i < v->rank; ++i) {
@@ -133,13 +126,15 @@ static om_status make_view(om_ctx *ctx,
                            om_dtype dtype,
                            uint32_t input,
                            const om_tensor *x,
-                           view *out_view) {
+                           om_view *out_view) {
   static const char *const names[] = {"Q", "K", "V", "The mask"};
-  view v = {.rank = x->rank};
+  om_view v = {.rank = x->rank};
   memcpy(v.dims, x->dims, sizeof v.dims);
   om_dense_strides(x->rank, x->dims, v.strides);
   bool fits = x->dtype == dtype;
-  if (input < 3) {
+  if (input < 3 && p->views[input].rank > 0) {
+    v = p->views[input];
+  } else if (input < 3) {
     fits = fits && take_columns(&p->columns[input], &v);
     fits = fits && permute(&p->perms[input], &v) && v.rank >= 2;
   }
@@ -148,14 +143,14 @@ static om_status make_view(om_ctx *ctx,
 }
 
 /* Merges a view's batch axes (all but its last two) into the result's batch. */
-static om_status merge_batch(om_ctx *ctx, const view *v, uint32_t *rank, int64_t *dims) {
+static om_status merge_batch(om_ctx *ctx, const om_view *v, uint32_t *rank, int64_t *dims) {
   om_tensor batch = {.rank = v->rank > 2 ? v->rank - 2 : 0};
   memcpy(batch.dims, v->dims, sizeof batch.dims);
   return om_rule_broadcast(ctx, &batch, rank, dims);
 }
 
 /* Strides in the result's batch; an axis of one element repeats. */
-static om_attention_side side_of(const view *v, const om_attention *a) {
+static om_attention_side side_of(const om_view *v, const om_attention *a) {
   om_attention_side side = {.offset = v->offset};
   const uint32_t own = v->rank > 2 ? v->rank - 2 : 0;
   for (uint32_t i = 0; i < own; ++i) {
@@ -173,7 +168,7 @@ static bool broadcasts(int64_t extent, size_t *inout_total) {
 
 static om_status place_result(
     om_ctx *ctx, const om_attention_perm *perm, om_dtype dtype, om_attention *a, om_tensor *out_y) {
-  view y = {.rank = a->batch_rank + 2};
+  om_view y = {.rank = a->batch_rank + 2};
   memcpy(y.dims, a->batch, sizeof a->batch);
   y.dims[a->batch_rank] = (int64_t)a->rows;
   y.dims[a->batch_rank + 1] = (int64_t)a->width;
@@ -254,7 +249,7 @@ om_status om_attention_describe(om_ctx *ctx,
   om_scale *const scales[] = {&a->q_scale, &a->k_scale, &a->scale};
   int64_t extents[4][2] = {{1, 1}, {1, 1}, {1, 1}, {1, 1}};
   const om_dtype dtype = inputs[OM_ATTENTION_Q]->dtype;
-  view v;
+  om_view v;
   *a = (om_attention){.zeroes_nan = params->zeroes_nan,
                       .has_mask = inputs[OM_ATTENTION_MASK],
                       .selects = params->selects};
@@ -379,6 +374,32 @@ static om_status make_ready(om_ctx *ctx,
   return OM_OK;
 }
 
+/* ---- Operands in place ---- */
+
+static bool get_view(const om_op_call *call, uint32_t input, om_view *out_view) {
+  const om_tensor *x = om_rule_input(call, input);
+  return make_view(NULL, call->params, x->dtype, input, x, out_view) == OM_OK;
+}
+
+/* At most two axes of batch, for that many the device takes wherever they lie; and elements side by
+ * side along one of the axes that are multiplied. */
+static bool accepts_view(const om_view *view) {
+  enum { MOST_RANK = 4 };
+  if (view->rank > MOST_RANK) return false;
+  for (uint32_t i = 0; i < view->rank; ++i) {
+    if (view->strides[i] < 0) return false;
+  }
+  return view->strides[view->rank - 1] == 1 || view->strides[view->rank - 2] == 1;
+}
+
+static void set_view(void *params, uint32_t input, const om_view *view) {
+  om_attention_params *p = params;
+  p->views[input] = *view;
+}
+
+static const om_op_views views = {
+    .input_count = 3, .get = get_view, .accepts = accepts_view, .set = set_view};
+
 const om_op om_ops_attention[] = {
     {.domain = "onemodel",
      .type = "Attention",
@@ -390,6 +411,7 @@ const om_op om_ops_attention[] = {
      .infer = infer,
      .scratch_bytes = scratch_bytes,
      .run = run,
+     .views = &views,
      .make_ready = make_ready},
     {.type = NULL},
 };

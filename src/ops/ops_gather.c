@@ -93,6 +93,27 @@ static om_status gather_run(om_ctx *ctx, const om_op_call *call) {
   return OM_OK;
 }
 
+/* One index that is known: a part of the data. */
+static bool gather_move(const om_op_call *call, uint32_t output, om_strided *out) {
+  const om_gather_params *p = call->params;
+  const om_tensor *x = call->inputs[0];
+  const om_tensor *indices = call->inputs[1];
+  const uint32_t axis = plain_axis(p->axis, x->rank);
+  (void)output;
+  if (!om_rule_is_known(indices) || om_tensor_elems(indices) != 1) return false;
+  const int64_t extent = x->dims[axis];
+  const int64_t index = om_rule_int(indices, 0);
+  const int64_t outer = (int64_t)om_rule_product(x->dims, 0, axis);
+  const int64_t inner = (int64_t)om_rule_product(x->dims, axis + 1, x->rank);
+  if (index < -extent || index >= extent) return false;
+  *out = (om_strided){.rank = 2,
+                      .extents = {outer, inner},
+                      .source_strides = {extent * inner, 1},
+                      .target_strides = {inner, 1},
+                      .source_offset = (int64_t)wrapped(index, extent) * inner};
+  return true;
+}
+
 /* ---- GatherElements ---- */
 
 static om_status gather_elements_infer(om_ctx *ctx, const om_op_call *call) {
@@ -277,7 +298,8 @@ const om_op om_ops_gather[] = {
      .copied_inputs = 1u << 0,
      .resolve = axis_resolve,
      .infer = gather_infer,
-     .run = gather_run},
+     .run = gather_run,
+     .describe_move = gather_move},
     {.domain = "",
      .type = "GatherElements",
      .first_opset = 11,

@@ -60,6 +60,12 @@ void om_layout_transpose(const om_op_call *call, om_strided *out) {
   om_dense_strides(x->rank, out->extents, out->target_strides);
 }
 
+static bool transpose_move(const om_op_call *call, uint32_t output, om_strided *out) {
+  (void)output;
+  om_layout_transpose(call, out);
+  return true;
+}
+
 /* ---- Runs of the operators that are one copy ---- */
 
 static void run_copy(om_ctx *ctx, const om_strided *copy, const om_tensor *from, om_tensor *to) {
@@ -268,6 +274,11 @@ void om_layout_split(const om_op_call *call, uint32_t output, om_strided *out) {
   split_part(call, before, split_size(call, output), out);
 }
 
+static bool split_move(const om_op_call *call, uint32_t output, om_strided *out) {
+  om_layout_split(call, output, out);
+  return true;
+}
+
 static om_status split_run(om_ctx *ctx, const om_op_call *call) {
   int64_t before = 0;
   for (uint32_t i = 0; i < call->output_count; ++i) {
@@ -452,19 +463,23 @@ const om_op om_ops_layout[] = {
      .resolve = transpose_resolve,
      .infer = transpose_infer,
      .scratch_bytes = transpose_scratch,
-     .run = transpose_run},
+     .run = transpose_run,
+     .describe_move = transpose_move},
     {OM_LAYOUT_OP("Concat", 1, 0, om_concat_params, concat),
      OM_RULE_COUNTS(1, UINT8_MAX, 1, 1),
      .resolve = concat_resolve},
     {OM_LAYOUT_OP("Split", 1, 1, om_split_params, split),
      OM_RULE_COUNTS(1, 2, 1, UINT8_MAX),
-     .resolve = split_resolve},
+     .resolve = split_resolve,
+     .describe_move = split_move},
     {OM_LAYOUT_OP("Split", 2, 12, om_split_params, split),
      OM_RULE_COUNTS(1, 1, 1, UINT8_MAX),
-     .resolve = split_resolve},
+     .resolve = split_resolve,
+     .describe_move = split_move},
     {OM_LAYOUT_OP("Split", 13, 0, om_split_params, split),
      OM_RULE_COUNTS(1, 2, 1, UINT8_MAX),
-     .resolve = split_resolve},
+     .resolve = split_resolve,
+     .describe_move = split_move},
     {OM_LAYOUT_OP("DepthToSpace", 1, 0, om_block_params, depth_to_space),
      OM_RULE_COUNTS(1, 1, 1, 1),
      .resolve = block_resolve},

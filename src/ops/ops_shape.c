@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 
+#include "cpu/exact/om_strided.h"
 #include "ops/op_nested.h"
 #include "ops/op_shape.h"
 
@@ -266,6 +267,16 @@ static om_status identity_run(om_ctx *ctx, const om_op_call *call) {
   return OM_OK;
 }
 
+/* All elements in their order. */
+static bool copy_move(const om_op_call *call, uint32_t output, om_strided *out) {
+  (void)output;
+  *out = (om_strided){.rank = 1,
+                      .extents = {(int64_t)om_tensor_elems(call->inputs[0])},
+                      .source_strides = {1},
+                      .target_strides = {1}};
+  return true;
+}
+
 const om_op om_ops_shape[] = {
     {.domain = "",
      .type = "Shape",
@@ -294,7 +305,8 @@ const om_op om_ops_shape[] = {
      .params_bytes = sizeof(om_reshape_params),
      .resolve = reshape_resolve,
      .infer = reshape_infer,
-     .run = copy_run},
+     .run = copy_run,
+     .describe_move = copy_move},
     {.domain = "",
      .type = "Reshape",
      .first_opset = 5,
@@ -303,7 +315,8 @@ const om_op om_ops_shape[] = {
      .params_bytes = sizeof(om_reshape_params),
      .resolve = reshape_resolve,
      .infer = reshape_infer,
-     .run = copy_run},
+     .run = copy_run,
+     .describe_move = copy_move},
     {.domain = "",
      .type = "Flatten",
      .first_opset = 1,
@@ -312,7 +325,8 @@ const om_op om_ops_shape[] = {
      .params_bytes = sizeof(om_flatten_params),
      .resolve = flatten_resolve,
      .infer = flatten_infer,
-     .run = copy_run},
+     .run = copy_run,
+     .describe_move = copy_move},
     {.domain = "",
      .type = "Squeeze",
      .first_opset = 1,
@@ -322,7 +336,8 @@ const om_op om_ops_shape[] = {
      .params_bytes = sizeof(om_squeeze_params),
      .resolve = squeeze_resolve,
      .infer = squeeze_infer,
-     .run = copy_run},
+     .run = copy_run,
+     .describe_move = copy_move},
     {.domain = "",
      .type = "Squeeze",
      .first_opset = 13,
@@ -331,7 +346,8 @@ const om_op om_ops_shape[] = {
      .params_bytes = sizeof(om_squeeze_params),
      .resolve = squeeze_resolve,
      .infer = squeeze_infer,
-     .run = copy_run},
+     .run = copy_run,
+     .describe_move = copy_move},
     {.domain = "",
      .type = "Unsqueeze",
      .first_opset = 1,
@@ -341,7 +357,8 @@ const om_op om_ops_shape[] = {
      .params_bytes = sizeof(om_squeeze_params),
      .resolve = squeeze_resolve,
      .infer = unsqueeze_infer,
-     .run = copy_run},
+     .run = copy_run,
+     .describe_move = copy_move},
     {.domain = "",
      .type = "Unsqueeze",
      .first_opset = 13,
@@ -350,7 +367,8 @@ const om_op om_ops_shape[] = {
      .params_bytes = sizeof(om_squeeze_params),
      .resolve = squeeze_resolve,
      .infer = unsqueeze_infer,
-     .run = copy_run},
+     .run = copy_run,
+     .describe_move = copy_move},
     {.domain = "",
      .type = "Identity",
      .first_opset = 1,

@@ -148,6 +148,12 @@ void om_slice_copy(const om_op_call *call, om_strided *out) {
   om_dense_strides(x->rank, out->extents, out->target_strides);
 }
 
+static bool slice_move(const om_op_call *call, uint32_t output, om_strided *out) {
+  (void)output;
+  om_slice_copy(call, out);
+  return true;
+}
+
 static om_status slice_run(om_ctx *ctx, const om_op_call *call) {
   om_strided copy;
   om_slice_copy(call, &copy);
@@ -201,6 +207,12 @@ void om_expand_copy(const om_op_call *call, om_strided *out) {
     out->extents[i] = y->dims[i];
     if (i >= shift && x->dims[i - shift] != 1) out->source_strides[i] = strides[i - shift];
   }
+}
+
+static bool expand_move(const om_op_call *call, uint32_t output, om_strided *out) {
+  (void)output;
+  om_expand_copy(call, out);
+  return true;
 }
 
 static om_status expand_run(om_ctx *ctx, const om_op_call *call) {
@@ -493,21 +505,24 @@ const om_op om_ops_slice[] = {
      .params_bytes = sizeof(om_slice_params),
      .resolve = slice_resolve,
      .infer = slice_infer,
-     .run = slice_run},
+     .run = slice_run,
+     .describe_move = slice_move},
     {.domain = "",
      .type = "Slice",
      .first_opset = 10,
      OM_RULE_COUNTS(3, 5, 1, 1),
      .dtypes = OM_DT_BYTES,
      .infer = slice_infer,
-     .run = slice_run},
+     .run = slice_run,
+     .describe_move = slice_move},
     {.domain = "",
      .type = "Expand",
      .first_opset = 8,
      OM_RULE_COUNTS(2, 2, 1, 1),
      .dtypes = OM_DT_BYTES,
      .infer = expand_infer,
-     .run = expand_run},
+     .run = expand_run,
+     .describe_move = expand_move},
     {.domain = "",
      .type = "Tile",
      .first_opset = 6,

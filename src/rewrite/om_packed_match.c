@@ -200,6 +200,21 @@ static bool is_read_once(const om_rewriter *rw, om_value_id value) {
   return rw->uses[value] == 1 && !rw->graph->values[value].is_output;
 }
 
+/* Shape, or a Transpose or Reshape of which nothing but the shape is asked. */
+static bool asks_for_shape(const om_rewriter *rw, const om_node *node) {
+  if (strcmp(node->type, "Shape") == 0) return true;
+  if (strcmp(node->type, "Transpose") != 0 && strcmp(node->type, "Reshape") != 0) return false;
+  const om_value_id result = node->outputs[0];
+  if (rw->graph->values[result].is_output) return false;
+  for (size_t i = 0; i < rw->graph->node_count; ++i) {
+    const om_node *reader = &rw->graph->nodes[i];
+    for (uint32_t k = 0; reader->type && k < reader->input_count; ++k) {
+      if (reader->inputs[k] == result && strcmp(reader->type, "Shape") != 0) return false;
+    }
+  }
+  return true;
+}
+
 /* Everything but one reader asks for the shape alone. */
 static bool is_read_as_data_once(const om_rewriter *rw, om_value_id value) {
   uint32_t count = 0;
@@ -207,8 +222,13 @@ static bool is_read_as_data_once(const om_rewriter *rw, om_value_id value) {
   if (rw->uses[value] == 1) return true;
   for (size_t i = 0; i < rw->graph->node_count; ++i) {
     const om_node *node = &rw->graph->nodes[i];
-    if (!node->type || strcmp(node->type, "Shape") == 0) continue;
-    for (uint32_t k = 0; k < node->input_count; ++k) count += node->inputs[k] == value;
+    bool counts = false, is_known = false;
+    for (uint32_t k = 0; node->type && k < node->input_count; ++k) {
+      if (node->inputs[k] != value) continue;
+      if (!is_known) counts = !asks_for_shape(rw, node);
+      is_known = true;
+      count += counts;
+    }
   }
   return count == 1;
 }
@@ -317,7 +337,7 @@ static om_status match_side(om_ctx *ctx, om_packed_match *m, uint32_t side, bool
   int64_t allows_zero = 0;
   *out_fits = false;
   *p = (om_projection){.x = OM_NO_VALUE, .result = OM_NO_VALUE};
-  if (!reshape || reshape->input_count != 2 || !is_read_once(rw, value)) return OM_OK;
+  if (!reshape || reshape->input_count != 2 || !is_read_as_data_once(rw, value)) return OM_OK;
   OM_TRY(om_node_attr_int(ctx, reshape, "allowzero", 0, &allows_zero));
   if (allows_zero != 0 || !is_read_as_data_once(rw, reshape->inputs[0])) return OM_OK;
   p->result = reshape->inputs[0];

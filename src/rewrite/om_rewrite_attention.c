@@ -20,10 +20,7 @@
 
 #include "rewrite/om_rewrite_facts.h"
 
-enum {
-  MOST_STEPS = 8,  /* that a question about a value goes back */
-  MOST_LAYERS = 6, /* Transposes and scales of one operand */
-};
+enum { MOST_LAYERS = 6 }; /* Transposes and scales of one operand */
 
 typedef struct operand {
   om_value_id value;
@@ -70,55 +67,6 @@ static const om_node *any_maker(const om_rewriter *rw, om_value_id value) {
   return node->type && node->domain[0] == '\0' ? node : NULL;
 }
 
-static bool is_one_of(const om_node *node, const char *const *types, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    if (strcmp(node->type, types[i]) == 0) return true;
-  }
-  return false;
-}
-
-/* ---- What is known of a value ---- */
-
-static bool is_single(const om_tensor *tensor) {
-  return tensor && om_tensor_elems(tensor) == 1 && tensor->rank <= 1;
-}
-
-/* The last element of a shape: Slice(Shape(x), [-1], [large]). */
-static bool is_last_extent(const om_rewriter *rw, const om_node *slice) {
-  int64_t start = 0, end = 0;
-  if (slice->input_count < 3 || !maker(rw, slice->inputs[0], "Shape")) return false;
-  const om_tensor *starts = om_rewriter_constant(rw, slice->inputs[1]);
-  const om_tensor *ends = om_rewriter_constant(rw, slice->inputs[2]);
-  if (!is_single(starts) || !is_single(ends) || starts->dtype != OM_DTYPE_I64 ||
-      ends->dtype != OM_DTYPE_I64) {
-    return false;
-  }
-  memcpy(&start, starts->data, sizeof start);
-  memcpy(&end, ends->data, sizeof end);
-  return start == -1 && end >= OM_MAX_RANK;
-}
-
-/* True if the value has one element, rank 0 or 1, and follows from constants and shapes alone, so
- * that a plan knows it. */
-static bool is_scalar(const om_rewriter *rw, om_value_id value, uint32_t steps) {
-  static const char *const made[] = {"Sqrt", "Cast", "Div", "Mul", "Reciprocal", "Pow"};
-  const om_tensor *constant = om_rewriter_constant(rw, value);
-  const om_node *node = any_maker(rw, value);
-  if (constant) return is_single(constant);
-  if (!node || steps == 0) return false;
-  if (strcmp(node->type, "Slice") == 0) return is_last_extent(rw, node);
-  if (strcmp(node->type, "Gather") == 0) {
-    return maker(rw, node->inputs[0], "Shape") &&
-           is_single(om_rewriter_constant(rw, node->inputs[1]));
-  }
-  if (strcmp(node->type, "CastLike") == 0) return is_scalar(rw, node->inputs[0], steps - 1);
-  if (!is_one_of(node, made, OM_COUNT_OF(made))) return false;
-  for (uint32_t i = 0; i < node->input_count; ++i) {
-    if (!is_scalar(rw, node->inputs[i], steps - 1)) return false;
-  }
-  return true;
-}
-
 /* ---- The pattern ---- */
 
 static bool is_read_once(const om_rewriter *rw, om_value_id value) {
@@ -136,7 +84,7 @@ static om_value_id match_scale(const om_rewriter *rw,
   const om_node *node = mul ? mul : div;
   if (!node || node->opset < 7 || !is_read_once(rw, value)) return OM_NO_VALUE;
   for (uint32_t side = 0; side < (mul ? 2u : 1u); ++side) {
-    if (!is_scalar(rw, node->inputs[1 - side], MOST_STEPS)) continue;
+    if (!om_value_is_scalar(rw, node->inputs[1 - side])) continue;
     *out_scale = node->inputs[1 - side];
     *out_divides = div != NULL;
     return node->inputs[side];

@@ -18,4 +18,8 @@ om_status om_value_facts_create(om_ctx *ctx, const om_rewriter *rw, om_value_fac
  * unsqueezed scalars and of parts of shapes; OM_RANK_UNKNOWN where nothing tells. */
 uint32_t om_value_list_count(const om_rewriter *rw, const om_value_fact *facts, om_value_id value);
 
+/* True if the value has one element, rank 0 or 1, and follows from constants and shapes alone, so
+ * that a plan knows it. */
+bool om_value_is_scalar(const om_rewriter *rw, om_value_id value);
+
 #endif

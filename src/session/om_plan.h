@@ -1,6 +1,7 @@
 /* A plan: the session's graph made ready for one set of input shapes.
  *
  *     infer   concrete shapes for every node; what is known already is computed (om_plan_infer.c)
+ *     views   what only moves elements is read through, where it can be       (om_plan_views.c)
  *     claim   the provider takes steps or says why not                    (om_plan_partition.c)
  *     order   steps it did not take go as early as they can, regions form (om_plan_schedule.c)
  *     ready   kernels of fast mode, weights packed                           (om_plan_ready.c)
@@ -104,7 +105,7 @@ typedef struct om_plan {
 
   om_tensor *tensors;    /* per value; data set while a run goes */
   om_plan_value *values; /* what the provider sees: data of constants only */
-  om_op_call *calls;     /* per node */
+  om_op_call *calls;     /* per node; call.node is the graph's, or one that reads in place */
   om_fate *fates;        /* per node */
   uint8_t *decisions;    /* om_decision per node; NULL: none was made. The plan goes no further */
   bool *is_needed;       /* per value: some step or the caller reads it */
@@ -161,6 +162,7 @@ bool om_plan_fits(const om_plan *plan, const om_tensor *inputs);
 
 /* The stages, in this order. */
 om_status om_plan_infer(om_ctx *ctx, om_plan *plan);
+om_status om_plan_read_in_place(om_ctx *ctx, om_plan *plan);
 om_status om_plan_collect_steps(om_ctx *ctx, om_plan *plan);
 om_status om_plan_claim(om_ctx *ctx, om_plan *plan);
 om_status om_plan_check_required(om_ctx *ctx, const om_plan *plan);

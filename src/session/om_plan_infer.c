@@ -145,7 +145,7 @@ static void find_needed(om_plan *plan) {
   const om_graph *graph = plan->source.graph;
   for (size_t i = 0; i < graph->output_count; ++i) plan->is_needed[graph->outputs[i]] = true;
   for (om_node_id id = (om_node_id)graph->node_count; id-- > 0;) {
-    const om_node *node = &graph->nodes[id];
+    const om_node *node = plan->calls[id].node;
     bool is_read = false;
     if (!is_step(plan, id)) continue;
     for (uint32_t i = 0; i < node->output_count; ++i) {
@@ -165,8 +165,8 @@ static void find_needed(om_plan *plan) {
 
 /* Drops the outputs that became unread from the call, and lists operands for the provider. */
 static om_status make_step(om_ctx *ctx, om_plan *plan, om_node_id id, uint32_t index) {
-  const om_node *node = &plan->source.graph->nodes[id];
   om_op_call call = plan->calls[id];
+  const om_node *node = call.node;
   uint32_t *inputs = OM_POOL_NEW(ctx, &plan->pool, uint32_t, node->input_count);
   uint32_t *outputs = OM_POOL_NEW(ctx, &plan->pool, uint32_t, node->output_count);
   om_tensor **results = OM_POOL_NEW(ctx, &plan->pool, om_tensor *, node->output_count);

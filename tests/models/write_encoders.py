@@ -14,6 +14,12 @@ distil        opset 11: Where puts the lowest float into scores, its condition e
 relative      opset 15: a bias of positions and a mask, added one after the other
 keras         opset 13: products of rows (rank 2), heads from constants, keys narrower than values
 gpt           opset 13: Gemm of rows that makes Q, K and V, a Split, a causal triangle by Where
+gpt_padded    the same, whose triangle is followed by an added mask, with a scale computed from shapes
+roberta       opset 17: positions counted from the tokens by CumSum, types expanded to a computed shape, Casts
+              that change nothing, Q and K scaled by the root of an extent of the turned Q
+packed        opset 17: the sequence in front of the batch; Q, K and V cut out of one projection by Reshape,
+              Transpose and Gather, heads in the batch
+microsoft     opset 17: EmbedLayerNormalization, whose mask counts keys, Attention, SkipLayerNormalization
 decoder       opset 14: a triangle by Trilu, Q scaled before the heads, K without a bias; then the same over
               an encoder's states
 
@@ -178,7 +184,7 @@ class Graph:
         y = self.add("Reshape", y, self.ints(-1, 48 * self.heads))
         return self.add("Reshape", self.linear(y, self.width, 48 * self.heads), self.add("Shape", x))
 
-    def gpt_attention(self, x, shown):
+    def gpt_attention(self, x, shown, mask):
         rows = self.add("Reshape", x, self.ints(-1, self.width))
         w, b = self.uniform(self.width, 3 * self.width, fan=self.width), self.uniform(3 * self.width, fan=9)
         y = self.add("Gemm", rows, w, b)
@@ -189,11 +195,59 @@ class Graph:
                                            name=f"Split_{self.count}", axis=2))
         q, k, v = (self.turned(n, self.split_of(x), p) for n, p in
                    zip(names, ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3])))
-        scores = self.add("Div", self.add("MatMul", q, k), self.f32(math.sqrt(self.width // self.heads)))
-        scores = self.add("Where", shown, scores, self.f32(-10000))
+        scores = self.add("MatMul", q, k)
+        if mask:
+            size = self.add("Cast", self.add("Squeeze", self.last_extent(v), self.ints(0)), to=FLOAT)
+            zero = self.add("ConstantOfShape", self.weight(np.zeros(0, np.int64), "i"))
+            root = self.add("Add", zero, self.add("Pow", size, self.f32(0.5)))
+            scores = self.add("Cast", self.add("Div", scores, root), to=FLOAT)
+            scores = self.add("Add", self.add("Where", shown, scores, self.f32(LOWEST)), mask)
+        else:
+            scores = self.add("Div", scores, self.f32(math.sqrt(self.width // self.heads)))
+            scores = self.add("Where", shown, scores, self.f32(-10000))
         rows = self.add("Reshape", self.scores_to_values(scores, v), self.ints(-1, self.width))
         w, b = self.uniform(self.width, self.width, fan=self.width), self.uniform(self.width, fan=9)
         return self.add("Reshape", self.add("Gemm", rows, w, b, transB=1), self.add("Shape", x))
+
+    def last_extent(self, x):
+        return self.add("Slice", self.add("Shape", x), self.ints(-1), self.ints(2 ** 63 - 1))
+
+    def rooted_attention(self, x, mask):
+        """torch's scaled_dot_product_attention: each side times the root of the scale."""
+        q, k = self.heads_of(x, x, [0, 2, 1, 3]), self.heads_of(x, x, [0, 2, 3, 1])
+        size = self.add("Cast", self.last_extent(q), to=FLOAT)
+        scale = self.add("Cast", self.add("Div", self.f32(1), self.add("Sqrt", size)), to=FLOAT)
+        q, k = (self.add("Mul", y, self.add("Sqrt", scale)) for y in (q, k))
+        scores = self.add("Add", self.add("MatMul", q, k), mask)
+        y = self.add("Softmax", scores, axis=-1)
+        y = self.add("MatMul", self.add("Cast", y, to=FLOAT), self.heads_of(x, x, [0, 2, 1, 3]))
+        return self.linear(self.merged(x, self.add("Transpose", y, perm=[0, 2, 1, 3])), self.width)
+
+    def packed_attention(self, x):
+        """torch's MultiheadAttention, with the batch first outside of it."""
+        x = self.add("Transpose", x, perm=[1, 0, 2])
+        length, batch = self.extent(x, 0), self.extent(x, 1)
+        size, heads_and_batch = self.width // self.heads, self.add("Mul", batch, self.int0(self.heads))
+        y = self.linear(x, 3 * self.width)
+        front = self.add("Slice", self.add("Shape", y), self.ints(0), self.ints(2))
+        y = self.add("Reshape", y, self.add("Concat", front, self.ints(3), self.ints(self.width), axis=0))
+        y = self.add("Transpose", self.unsqueeze(y, 0), perm=[3, 1, 2, 0, 4])
+        y = self.add("Squeeze", y, self.ints(3))
+        parts = []
+        for part in range(3):
+            z = self.add("Gather", y, self.int0(part), axis=0)
+            z = self.turned(z, self.dims(length, heads_and_batch, size), [1, 0, 2])
+            parts.append(self.add("Reshape", z, self.dims(batch, self.heads, length, size)))
+        q, k, v = parts
+        q = self.add("Mul", q, self.f32(size ** -0.25))
+        k = self.add("Mul", self.add("Transpose", k, perm=[0, 1, 3, 2]), self.f32(size ** -0.25))
+        y = self.add("MatMul", self.add("Softmax", self.add("MatMul", q, k), axis=-1), v)
+        y = self.add("Transpose", y, perm=[2, 0, 1, 3])
+        y = self.add("Reshape", y, self.dims(self.add("Mul", batch, length), self.width))
+        w, b = self.uniform(self.width, self.width, fan=self.width), self.uniform(self.width, fan=9)
+        y = self.add("Gemm", y, w, b, transB=1)
+        y = self.add("Reshape", y, self.dims(length, batch, self.extent(y, 1)))
+        return self.add("Transpose", y, perm=[1, 0, 2])
 
     def decoder_attention(self, x, states, mask):
         size = self.width // self.heads
@@ -220,16 +274,34 @@ class Graph:
         places = self.add("Gather", table(POSITIONS), at, axis=0)
         return self.norm(self.add("Add", self.add("Add", words, kinds), places))
 
+    def counted_embeddings(self):
+        """RoBERTa: a position counts the tokens so far that are no padding (token 1)."""
+        table = lambda rows: self.weight(self.random.standard_normal((rows, self.width)).astype(np.float32))
+        shape = self.dims(self.extent("input_ids", 0), self.extent("input_ids", 1))
+        length = self.unsqueeze(self.extent("input_ids", 1), 0)
+        kinds = self.weight(np.zeros((1, POSITIONS), np.int64))
+        kinds = self.add("Slice", kinds, self.ints(0), length, self.ints(1), self.ints(1))
+        kinds = self.add("Expand", kinds, expanded_shape(self, shape))
+        is_word = self.add("Cast", self.add("Not", self.add("Equal", "input_ids", self.int0(1))), to=INT64)
+        counted = self.add("Mul", self.add("CumSum", is_word, self.int0(1)), is_word)
+        places = self.add("Add", self.add("Cast", counted, to=INT64), self.int0(1))
+        x = self.add("Add", self.add("Gather", table(WORDS), "input_ids", axis=0),
+                     self.add("Gather", table(2), kinds, axis=0))
+        return self.norm(self.add("Add", x, self.add("Gather", table(POSITIONS), places, axis=0)))
+
     def words(self):
         table = self.weight(self.random.standard_normal((WORDS, self.width)).astype(np.float32))
         return self.norm(self.add("Gather", table, "input_ids", axis=0))
 
     def save(self, folder, name, inputs, y):
+        opsets = [helper.make_opsetid("", self.opset)]
+        if any(node.domain for node in self.nodes):
+            opsets.append(helper.make_opsetid("com.microsoft", 1))
         self.nodes.append(helper.make_node("Identity", [y], ["last_hidden_state"], name="result"))
         result = helper.make_tensor_value_info("last_hidden_state", FLOAT, ["batch", "length", self.width])
         graph = helper.make_graph(self.nodes, name, inputs, [result], self.weights)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8)
-        checker.check_model(model, full_check=True)
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+        checker.check_model(model, full_check=len(opsets) == 1)
         save(model, str(folder / f"{name}.onnx"))
 
 
@@ -241,13 +313,17 @@ def subtracted_mask(g):
     return g.add("Mul", g.add("Sub", g.f32(1), hidden), g.f32(-10000))
 
 
-def inverted_mask(g):
-    """Expanded as torch exports expand(): an extent of -1 would stay."""
-    batch, length = g.extent("attention_mask", 0), g.extent("attention_mask", 1)
-    wanted = g.dims(batch, 1, length, length)
+def expanded_shape(g, wanted):
+    """As torch exports expand(): an extent of -1 would stay."""
+    wanted = g.add("Reshape", wanted, g.ints(-1))
     ones = g.add("ConstantOfShape", g.add("Shape", wanted), value=helper.make_tensor("v", INT64, [1], [1]))
     stays = g.add("Equal", wanted, g.add("Mul", ones, g.int0(-1)))
-    shape = g.add("Where", stays, ones, wanted)
+    return g.add("Where", stays, ones, wanted)
+
+
+def inverted_mask(g):
+    batch, length = g.extent("attention_mask", 0), g.extent("attention_mask", 1)
+    shape = expanded_shape(g, g.dims(batch, 1, length, length))
     hidden = g.add("Cast", g.add("Expand", g.unsqueeze(g.unsqueeze("attention_mask", 1), 2), shape), to=FLOAT)
     inverse = g.add("Sub", g.f32(1), hidden)
     return g.add("Where", g.add("Cast", inverse, to=BOOL), g.f32(LOWEST), inverse)
@@ -284,11 +360,11 @@ def bert(folder, name, opset, width, heads, make_mask, scales_each=False):
     g.save(folder, name, inputs, x)
 
 
-def encoder(folder, name, opset, width, heads, attention, inputs):
+def encoder(folder, name, opset, width, heads, attention, inputs, start=Graph.words):
     """attention(g): what makes a layer's attention of its input."""
     g = Graph(opset, width, heads)
     attend = attention(g)
-    x = g.embeddings() if "token_type_ids" in inputs else g.words()
+    x = start(g)
     for _ in range(LAYERS):
         x = g.norm(g.add("Add", attend(x), x))
         x = g.norm(g.add("Add", g.block(x), x))
@@ -317,12 +393,22 @@ def keras(g):
     return lambda x: g.rows_attention(x, mask)
 
 
-def gpt(g):
+def gpt(g, mask=None):
     length = g.unsqueeze(g.extent("input_ids", 1), 0)
     shown = g.weight(np.tril(np.ones((1, 1, POSITIONS, POSITIONS), bool)))
     for axis in (2, 3):
         shown = g.add("Slice", shown, g.ints(0), length, g.ints(axis))
-    return lambda x: g.gpt_attention(x, shown)
+    return lambda x: g.gpt_attention(x, shown, mask)
+
+
+def gpt_padded(g):
+    hidden = g.add("Cast", g.unsqueeze(g.unsqueeze("attention_mask", 1), 2), to=FLOAT)
+    return gpt(g, g.add("Mul", g.add("Sub", g.f32(1), hidden), g.f32(LOWEST)))
+
+
+def roberta(g):
+    mask = subtracted_mask(g)
+    return lambda x: g.rooted_attention(x, mask)
 
 
 def decoder(g):
@@ -335,6 +421,30 @@ def decoder(g):
         x = g.norm(g.add("Add", g.decoder_attention(x, x, mask), x))
         return g.decoder_attention(x, "states", None)
     return attend
+
+
+def microsoft(folder, name, width=128, heads=2):
+    """What ONNX Runtime's optimizer makes of a BERT."""
+    g = Graph(17, width, heads)
+    fused = lambda kind, *inputs, **attributes: g.add(kind, *inputs, domain="com.microsoft", **attributes)
+    table = lambda rows: g.weight(g.random.standard_normal((rows, width)).astype(np.float32))
+    vector = lambda: g.weight((1 + 0.1 * g.random.standard_normal(width)).astype(np.float32))
+    cast = lambda x: g.add("Cast", x, to=TensorProto.INT32)
+    x = fused("EmbedLayerNormalization", cast("input_ids"), cast("token_type_ids"), table(WORDS), table(POSITIONS),
+              table(2), vector(), vector(), cast("attention_mask"), epsilon=1e-12)
+    lengths = x.replace(".out", ".lengths")
+    g.nodes[-1].output.append(lengths)
+    for _ in range(LAYERS):
+        y = fused("Attention", x, g.uniform(width, 3 * width, fan=width), g.uniform(3 * width, fan=9), lengths,
+                  num_heads=heads)
+        y = g.add("MatMul", y, g.uniform(width, width, fan=width))
+        x = fused("SkipLayerNormalization", y, x, vector(), vector(), vector())
+        y = fused("BiasGelu", g.add("MatMul", x, g.uniform(width, 4 * width, fan=width)), g.uniform(4 * width, fan=9))
+        y = g.add("MatMul", y, g.uniform(4 * width, width, fan=4 * width))
+        x = fused("SkipLayerNormalization", y, x, vector(), vector(), vector())
+    inputs = [helper.make_tensor_value_info(n, INT64, ["batch", "length"])
+              for n in ("input_ids", "attention_mask", "token_type_ids")]
+    g.save(folder, name, inputs, x)
 
 
 def speech(folder, name, width=96, heads=3, bands=16):
@@ -360,10 +470,15 @@ def main():
     bert(folder, "minilm", 14, 96, 3, inverted_mask)
     speech(folder, "speech")
     masked = ["input_ids", "attention_mask", "token_type_ids"]
-    encoder(folder, "distil", 11, 128, 2, distil, masked)
-    encoder(folder, "relative", 15, 128, 4, relative, masked)
-    encoder(folder, "keras", 13, 96, 2, keras, masked)
+    encoder(folder, "distil", 11, 128, 2, distil, masked, Graph.embeddings)
+    encoder(folder, "relative", 15, 128, 4, relative, masked, Graph.embeddings)
+    encoder(folder, "keras", 13, 96, 2, keras, masked, Graph.embeddings)
     encoder(folder, "gpt", 13, 128, 2, gpt, ["input_ids"])
+    encoder(folder, "gpt_padded", 13, 128, 2, gpt_padded, ["input_ids", "attention_mask"])
+    encoder(folder, "roberta", 17, 128, 2, roberta, ["input_ids", "attention_mask"],
+            Graph.counted_embeddings)
+    encoder(folder, "packed", 17, 96, 3, lambda g: g.packed_attention, ["input_ids"])
+    microsoft(folder, "microsoft")
     encoder(folder, "decoder", 14, 128, 2, decoder, ["input_ids", "states"])
 
 

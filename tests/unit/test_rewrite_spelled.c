@@ -16,7 +16,7 @@ enum { MOST_ELEMS = 256 };
 typedef struct result {
   float y[MOST_ELEMS];
   size_t count, composed;
-  size_t expands, adds; /* nodes that run */
+  size_t expands, adds, casts; /* nodes that run */
 } result;
 
 /* Runs with x, [3, 4], and w, [4, 4]. */
@@ -41,12 +41,13 @@ static void run(const char *nodes, om_mode mode, result *out) {
   assert_true(out->count > 0 && out->count <= MOST_ELEMS);
   memcpy(out->y, output.tensor.data, out->count * sizeof *out->y);
   assert_int_equal(om_session_diagnose(rig.session, inputs, 2, &d, &rig.error), OM_OK);
-  out->composed = out->expands = out->adds = 0;
+  out->composed = out->expands = out->adds = out->casts = 0;
   for (size_t i = 0; i < d->node_count; ++i) {
     out->composed += d->nodes[i].reason && strstr(d->nodes[i].reason, "composed of") != NULL;
     if (d->nodes[i].output_count == 0) continue;
     out->expands += strcmp(d->nodes[i].op_type, "Expand") == 0;
     out->adds += strcmp(d->nodes[i].op_type, "Add") == 0;
+    out->casts += strcmp(d->nodes[i].op_type, "Cast") == 0;
   }
   om_text_rig_close(&rig);
 }
@@ -159,6 +160,42 @@ static void two_masks_are_added_as_one(void **state) {
   assert_int_equal(check_same(kept, 0, kept, 0, OM_MODE_EXACT)->adds, 2);
 }
 
+/* Both in one model, so that they are of one layer's kind: scores that a triangle hides, and then a
+ * mask of keys. A fill that a score still shows beside is left alone. */
+static void a_choice_and_a_mask_are_one(void **state) {
+  static const char apart[] =
+      "n = Neg(x); g = Greater(x, n); f = Constant() value_float=-3.4e38; p = MatMul(x, w); "
+      "q = Where(g, p, f); r = Add(q, n); y = Softmax(r);";
+  static const char joined[] =
+      "n = Neg(x); g = Greater(x, n); f = Constant() value_float=-3.4e38; p = MatMul(x, w); "
+      "h = Add(f, n); q = Where(g, n, h); r = Add(p, q); y = Softmax(r);";
+  static const char kept[] =
+      "n = Neg(x); g = Greater(x, n); f = Constant() value_float=-10000.0; p = MatMul(x, w); "
+      "q = Where(g, p, f); r = Add(q, n); y = Softmax(r);";
+  (void)state;
+  for (int mode = 0; mode < 2; ++mode) {
+    const om_mode as = mode == 0 ? OM_MODE_EXACT : OM_MODE_FAST;
+    assert_int_equal(check_same(apart, 0, joined, 0, as)->adds, 2);
+    assert_int_equal(check_same(kept, 0, kept, 0, as)->adds, 1);
+  }
+}
+
+/* Casts to the type that is there are left out; the others stay. */
+static void casts_that_change_nothing_go(void **state) {
+  static const char cast[] =
+      "a = Cast(x) to=1; b = Squeeze(a); s = Softmax(b); c = Cast(s) to=1; g = Greater(c, b); "
+      "h = Cast(g) to=9; y = Where(h, c, a);";
+  static const char plain[] =
+      "b = Squeeze(x); s = Softmax(b); g = Greater(s, b); y = Where(g, s, x);";
+  static const char kept[] = "a = Cast(x) to=6; y = Cast(a) to=1;";
+  (void)state;
+  for (int mode = 0; mode < 2; ++mode) {
+    const om_mode as = mode == 0 ? OM_MODE_EXACT : OM_MODE_FAST;
+    assert_int_equal(check_same(cast, 0, plain, 0, as)->casts, 0);
+    assert_int_equal(check_same(kept, 0, kept, 0, as)->casts, 2);
+  }
+}
+
 static void operands_that_broadcast_are_not_expanded(void **state) {
   static const struct {
     const char *expanded, *plain;
@@ -184,6 +221,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(several_tensors_have_the_bits_of_a_chain),
                                      cmocka_unit_test(einsum_has_the_bits_of_its_products),
                                      cmocka_unit_test(two_masks_are_added_as_one),
+                                     cmocka_unit_test(a_choice_and_a_mask_are_one),
+                                     cmocka_unit_test(casts_that_change_nothing_go),
                                      cmocka_unit_test(operands_that_broadcast_are_not_expanded)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
