@@ -57,6 +57,7 @@ static double clamped(const om_tile *t, double sum) {
 
 static double wanted(const om_tile *t, size_t row, size_t col, bool is_apart) {
   double sum = (double)bias[col] + (t->adds ? (double)GUARD : 0.0);
+  if (t->has_residual) sum += (double)t->residual[row][col];
   for (size_t i = 0; i < t->tap_count; ++i) {
     const int64_t place = (int64_t)row + t->taps[i].at[2];
     if (place < 0 || place >= PLACES) continue;
@@ -99,6 +100,9 @@ static void check_panels(const om_tile_set *set) {
       t.adds = true; /* to the guards */
       t.low += (float)GUARD;
       t.high += (float)GUARD;
+      check(&t, is_narrow ? set->narrow[i] : set->wide[i], set->heights[i], false);
+      t.has_residual = true;
+      for (size_t r = 0; r < set->heights[i]; ++r) t.residual[r] = x + 3 * r;
       check(&t, is_narrow ? set->narrow[i] : set->wide[i], set->heights[i], false);
     }
   }
@@ -256,10 +260,37 @@ static void blocks_give_the_direct_sums(void **state) {
   }
 }
 
+/* Gelu's quotient over its range and beyond, and where it takes the limit. */
+static void gelu_is_near(void **state) {
+  enum { COUNT = 4001 };
+  static float row[COUNT];
+  const om_fast_epilogue e = {.scale = 1.0f, .activation = OM_FAST_GELU};
+  (void)state;
+  for (size_t lanes = 4; lanes <= 16; lanes *= 2) {
+    om_tile t = {.cols = COUNT, .epilogue = &e};
+    t.y[0] = row;
+    for (int i = 0; i < COUNT; ++i) row[i] = (float)(i - COUNT / 2) / 200.0f;
+    row[0] = -INFINITY;
+    row[1] = INFINITY;
+    row[2] = NAN;
+    row[3] = -1e30f;
+    row[4] = 1e30f;
+    om_tile_set_for(lanes)->finish(&t, 1);
+    assert_true(isnan(row[0]) && row[1] > 0 && isinf(row[1]) && isnan(row[2]));
+    assert_true(row[3] == 0.0f && row[4] == 1e30f);
+    for (int i = 5; i < COUNT; ++i) {
+      const double from = (double)((float)(i - COUNT / 2) / 200.0f);
+      const double difference = fabs((double)row[i] - 0.5 * from * (1.0 + erf(from * sqrt(0.5))));
+      if (!(difference < 2e-6)) fail_msg("%g: %g", from, difference);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tiles_add_their_terms),
       cmocka_unit_test(each_epilogue_finishes),
+      cmocka_unit_test(gelu_is_near),
       cmocka_unit_test(blocks_give_the_direct_sums),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

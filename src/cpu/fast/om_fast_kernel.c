@@ -37,6 +37,19 @@ done:
   return st;
 }
 
+/* Tiles add a residual themselves where all that follows is a cut. */
+static void join_residual(om_fast_kernel *kernel) {
+  const om_fast_epilogue *e = &kernel->epilogue;
+  if (!e->has_residual || e->scale != 1.0f || !om_epilogue_clamps(e)) return;
+  if (kernel->is_apart || kernel->winograd.slots > 0) return;
+  for (size_t i = 0; i < kernel->pass_count; ++i) {
+    if (kernel->passes[i].residual_step != 1) return;
+  }
+  kernel->adds_residual = true;
+  kernel->needs_finish = false;
+  kernel->is_clamped = e->activation != OM_FAST_NONE;
+}
+
 om_status om_fast_kernel_complete(om_ctx *ctx, om_fast_kernel *kernel) {
   om_status st = OM_OK;
   size_t zeros = OM_TILE_COLS;
@@ -46,6 +59,7 @@ om_status om_fast_kernel_complete(om_ctx *ctx, om_fast_kernel *kernel) {
     if (read > zeros) zeros = read;
   }
   OM_GO_NEW(kernel->zeros, zeros);
+  join_residual(kernel);
   kernel->scratch_bytes = kernel->x_bytes + kernel->y_bytes + kernel->w_bytes + kernel->slot_bytes;
 done:
   return st;

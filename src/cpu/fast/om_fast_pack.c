@@ -50,7 +50,7 @@ static void pack_tap(
   }
 }
 
-enum { PART = 8 }; /* columns at once: a row of such for each weight lies on the stack */
+enum { PART = 4 }; /* columns at once: a row of such for each weight lies on the stack */
 
 /* What three weights become along an axis: the sums of four products with what om_tile.inc's SPREAD
  * makes of the inputs are the two results. */
@@ -64,8 +64,8 @@ static inline void spread_weights(
   }
 }
 
-/* All windows of a panel in Winograd's form. */
-static void pack_winograd(
+/* All windows of a panel in Winograd's form; with a frame of its own. */
+static __attribute__((noinline)) void pack_winograd(
     const om_fast_order *o, const float *from, int64_t cols, int64_t width, float *to) {
   float g[3][3][PART];
   float rows[4][3][PART];

@@ -166,6 +166,7 @@ static __attribute__((noinline)) void run_parts(const job *j, om_tile_fn fn, om_
   const om_fast_pass *p = j->pass;
   const float *x = t->x;
   const bool is_clamped = t->is_clamped;
+  const bool has_residual = t->has_residual;
   const size_t parts = (p->depth + OM_FAST_CHAIN - 1) / OM_FAST_CHAIN; /* of a tap */
   const size_t depth = (p->depth + parts - 1) / parts;
   const size_t taps = OM_FAST_CHAIN / depth;
@@ -175,7 +176,9 @@ static __attribute__((noinline)) void run_parts(const job *j, om_tile_fn fn, om_
     for (size_t k = 0; k < p->depth; k += depth) {
       t->x = x + k;
       t->depth = p->depth - k < depth ? p->depth - k : depth;
-      t->is_clamped = is_clamped && tap + taps >= p->tap_count && k + depth >= p->depth;
+      const bool is_last = tap + taps >= p->tap_count && k + depth >= p->depth;
+      t->is_clamped = is_clamped && is_last;
+      t->has_residual = has_residual && is_last;
       fn(t);
       t->w += t->tap_count * t->depth * t->w_step;
       t->bias = j->kernel->zeros;
@@ -246,6 +249,7 @@ static void run_piece(const job *j, size_t piece) {
                .depth = p->depth,
                .in = {(uint32_t)p->in[0], (uint32_t)p->in[1], (uint32_t)p->in[2]},
                .zeros = j->kernel->zeros,
+               .has_residual = j->kernel->adds_residual,
                .is_clamped = j->kernel->is_clamped,
                .low = j->kernel->low,
                .high = j->kernel->high,

@@ -74,8 +74,9 @@ typedef struct om_fast_winograd { /* how a convolution is cut into pieces, and t
 struct om_fast_kernel {
   om_fast_epilogue epilogue;
   const om_tile_set *set;
-  bool needs_finish; /* the epilogue is more than a bias and a cut */
-  bool is_clamped;   /* tiles cut results to low .. high, which finish does else */
+  bool needs_finish;  /* the epilogue is more than what tiles do: a bias, a residual, a cut */
+  bool adds_residual; /* tiles do */
+  bool is_clamped;    /* tiles cut results to low .. high, which finish does else */
   float low, high;
   bool is_apart;        /* each column has its own input: a depthwise convolution */
   om_fast_pass *passes; /* owned */

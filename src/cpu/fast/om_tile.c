@@ -13,17 +13,17 @@
 
 enum { APART_TAPS = 25 }; /* at once: their places lie on the stack */
 
-/* Fewer than OM_TILE_COLS elements. A call would have all sums saved around it. */
+/* Fewer than `lanes` elements. A call would have all sums saved around it. */
 static inline __attribute__((always_inline)) void copy_part(float *to,
                                                             const float *from,
-                                                            size_t count) {
+                                                            size_t count,
+                                                            size_t lanes) {
 #define COPY(size)                            \
-  if (count & (size)) {                       \
+  if ((size) < lanes && (count & (size))) {   \
     memcpy(to, from, (size) * sizeof(float)); \
     to += (size);                             \
     from += (size);                           \
   }
-  COPY(16u)
   COPY(8u)
   COPY(4u)
   COPY(2u)
@@ -54,6 +54,8 @@ static void clamp_row(float low, float high, size_t cols, float *y) {
 }
 
 #if defined(__x86_64__)
+#  include <immintrin.h>
+
 #  define LANES   16
 #  define TARGET  __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")))
 #  define NAME(n) n##_16

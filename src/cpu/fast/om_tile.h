@@ -44,6 +44,7 @@ typedef struct om_tile {
   const float *bias; /* as long as the panel is wide */
   size_t col, cols;  /* the first, and how many */
   bool adds;         /* to what y holds: the sums of other terms. Not for columns apart */
+  bool has_residual; /* it is added, too; its columns are dense. Not for columns apart */
   bool is_clamped;   /* results are cut to low .. high when they are stored */
   float low, high;
   const om_fast_epilogue *epilogue;
