@@ -5,12 +5,12 @@
 # need them are told so. Their files are compiled all the same, since others share some of their functions; the linker
 # drops the rest. What has a family on both sides keeps the GPU's: it is never asked.
 foreach(family ${OM_LEAVE_OUT})
-  if(NOT EXISTS ${CMAKE_SOURCE_DIR}/src/ops/ops_${family}.c)
+  if(NOT EXISTS ${PROJECT_SOURCE_DIR}/src/ops/ops_${family}.c)
     message(FATAL_ERROR "OM_LEAVE_OUT: there is no family ${family} (src/ops/ops_${family}.c)")
   endif()
 endforeach()
 function(om_write_families out prefix folder)
-  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/${prefix}_*.c)
+  file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/${prefix}_*.c)
   list(SORT files)
   set(text "/* Generated: one line for each ${folder}/${prefix}_<family>.c. */\n")
   foreach(file ${files})

@@ -4,11 +4,11 @@
 if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
   message(FATAL_ERROR "Fuzzers need clang: cmake --preset fuzz")
 endif()
-file(GLOB fuzz_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
+file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
 foreach(source ${fuzz_sources})
   get_filename_component(name ${source} NAME_WE)
   add_executable(${name} ${source})
-  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests
     $<TARGET_PROPERTY:onemodel_objects,INTERFACE_INCLUDE_DIRECTORIES>)
   target_link_libraries(${name} PRIVATE onemodel_static om_warnings)
   target_compile_options(${name} PRIVATE -fsanitize=fuzzer)

@@ -1,44 +1,44 @@
 # The library: every .c file in src/ belongs to it; no file is named here.
 file(GLOB_RECURSE core_sources CONFIGURE_DEPENDS
-  ${CMAKE_SOURCE_DIR}/src/base/*.c ${CMAKE_SOURCE_DIR}/src/graph/*.c
-  ${CMAKE_SOURCE_DIR}/src/onnx/*.c ${CMAKE_SOURCE_DIR}/src/cpu/*.c
-  ${CMAKE_SOURCE_DIR}/src/ops/*.c ${CMAKE_SOURCE_DIR}/src/rewrite/*.c
-  ${CMAKE_SOURCE_DIR}/src/session/*.c)
+  ${PROJECT_SOURCE_DIR}/src/base/*.c ${PROJECT_SOURCE_DIR}/src/graph/*.c
+  ${PROJECT_SOURCE_DIR}/src/onnx/*.c ${PROJECT_SOURCE_DIR}/src/cpu/*.c
+  ${PROJECT_SOURCE_DIR}/src/ops/*.c ${PROJECT_SOURCE_DIR}/src/rewrite/*.c
+  ${PROJECT_SOURCE_DIR}/src/session/*.c)
 set(definitions "")
 # Fast kernels: multiplications and additions may become one, and tiles are unrolled in every build.
-file(GLOB fast_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cpu/fast/*.c)
+file(GLOB fast_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cpu/fast/*.c)
 set_source_files_properties(${fast_sources} PROPERTIES COMPILE_OPTIONS "-ffp-contract=fast")
-set_source_files_properties(${CMAKE_SOURCE_DIR}/src/cpu/fast/om_tile.c PROPERTIES
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/cpu/fast/om_tile.c PROPERTIES
   COMPILE_OPTIONS "-ffp-contract=fast;-O3")
 # What runs when a session is made, or beside a device, is made small: loops over elements are elsewhere.
 file(GLOB small_sources CONFIGURE_DEPENDS
-  ${CMAKE_SOURCE_DIR}/src/graph/*.c ${CMAKE_SOURCE_DIR}/src/onnx/*.c
-  ${CMAKE_SOURCE_DIR}/src/rewrite/*.c ${CMAKE_SOURCE_DIR}/src/session/*.c)
+  ${PROJECT_SOURCE_DIR}/src/graph/*.c ${PROJECT_SOURCE_DIR}/src/onnx/*.c
+  ${PROJECT_SOURCE_DIR}/src/rewrite/*.c ${PROJECT_SOURCE_DIR}/src/session/*.c)
 set_source_files_properties(${small_sources} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Os>")
 set(sources ${core_sources} ${OM_GENERATED}/onnx.pb.c)
 
 if(OM_GPU)
   file(GLOB gpu_sources CONFIGURE_DEPENDS
-    ${CMAKE_SOURCE_DIR}/src/gpu/*.c ${CMAKE_SOURCE_DIR}/src/gpu/hal/*.c
-    ${CMAKE_SOURCE_DIR}/src/gpu/hal/null/*.c)
+    ${PROJECT_SOURCE_DIR}/src/gpu/*.c ${PROJECT_SOURCE_DIR}/src/gpu/hal/*.c
+    ${PROJECT_SOURCE_DIR}/src/gpu/hal/null/*.c)
   set_source_files_properties(${gpu_sources} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O2>")
-  set_source_files_properties(${CMAKE_SOURCE_DIR}/src/gpu/om_gpu_split.c PROPERTIES COMPILE_OPTIONS "") # it has loops
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/gpu/om_gpu_split.c PROPERTIES COMPILE_OPTIONS "") # it has loops
   if(OM_VULKAN)
-    file(GLOB vulkan_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/gpu/hal/vulkan/*.c)
+    file(GLOB vulkan_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/gpu/hal/vulkan/*.c)
     list(APPEND gpu_sources ${vulkan_sources})
     list(APPEND definitions OM_WITH_VULKAN)
     find_path(VOLK_INCLUDE_DIR volk.h PATHS /usr/include NO_DEFAULT_PATH REQUIRED)
   endif()
   if(EMSCRIPTEN)
-    file(GLOB webgpu_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/gpu/hal/webgpu/*.c)
+    file(GLOB webgpu_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/gpu/hal/webgpu/*.c)
     list(APPEND gpu_sources ${webgpu_sources})
-    list(REMOVE_ITEM gpu_sources ${CMAKE_SOURCE_DIR}/src/gpu/om_gpu_trim.c)
-    list(REMOVE_ITEM gpu_sources ${CMAKE_SOURCE_DIR}/src/gpu/hal/om_hal_code.c)
+    list(REMOVE_ITEM gpu_sources ${PROJECT_SOURCE_DIR}/src/gpu/om_gpu_trim.c)
+    list(REMOVE_ITEM gpu_sources ${PROJECT_SOURCE_DIR}/src/gpu/hal/om_hal_code.c)
     list(APPEND definitions OM_WITH_WEBGPU)
   else()
     find_path(LZMA_INCLUDE_DIR lzma.h REQUIRED)
     find_library(LZMA_LIBRARY lzma REQUIRED)
-    list(REMOVE_ITEM gpu_sources ${CMAKE_SOURCE_DIR}/src/gpu/om_gpu_trim_wgsl.c)
+    list(REMOVE_ITEM gpu_sources ${PROJECT_SOURCE_DIR}/src/gpu/om_gpu_trim_wgsl.c)
   endif()
   include(cmake/shaders.cmake)  # the kernels' texts: om_shaders.h and ${om_kernels}
   list(APPEND sources ${gpu_sources} ${om_kernels})
@@ -52,7 +52,7 @@ endif()
 
 add_library(onemodel_objects OBJECT ${sources} ${OM_GENERATED}/onnx.pb.h)
 target_include_directories(onemodel_objects PUBLIC
-  ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/src/gpu/shaders
+  ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/gpu/shaders
   ${OM_GENERATED})
 target_include_directories(onemodel_objects SYSTEM PUBLIC ${NANOPB_INCLUDE_DIR})
 target_compile_definitions(onemodel_objects PUBLIC ${definitions} PRIVATE OM_BUILDING _GNU_SOURCE)
@@ -96,10 +96,12 @@ endif()
 foreach(kind ${kinds})
   string(TOLOWER onemodel_${kind} target)
   add_library(${target} ${kind} $<TARGET_OBJECTS:onemodel_objects>)
+  string(REPLACE _ :: name ${target})
+  add_library(${name} ALIAS ${target}) # as find_package has it
   set_target_properties(${target} PROPERTIES OUTPUT_NAME onemodel
     VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
   target_include_directories(${target} PUBLIC
-    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
 endforeach()
 target_link_libraries(onemodel_static PUBLIC ${om_link_libraries})
 if(OM_VULKAN AND NOT APPLE)

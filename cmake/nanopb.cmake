@@ -10,12 +10,12 @@ else()
 endif()
 find_program(NANOPB_GENERATOR NAMES nanopb_generator nanopb_generator.py REQUIRED)
 
-set(OM_GENERATED ${CMAKE_BINARY_DIR}/generated)
+set(OM_GENERATED ${PROJECT_BINARY_DIR}/generated)
 file(MAKE_DIRECTORY ${OM_GENERATED})
 add_custom_command(
   OUTPUT ${OM_GENERATED}/onnx.pb.c ${OM_GENERATED}/onnx.pb.h
   COMMAND ${NANOPB_GENERATOR} --quiet --strip-path --output-dir=${OM_GENERATED}
-          --proto-path=${CMAKE_SOURCE_DIR}/src/onnx onnx.proto
+          --proto-path=${PROJECT_SOURCE_DIR}/src/onnx onnx.proto
   DEPENDS src/onnx/onnx.proto src/onnx/onnx.options
-  WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}/src/onnx
+  WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}/src/onnx
   VERBATIM)

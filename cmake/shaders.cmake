@@ -3,20 +3,20 @@ find_program(GLSLC glslc REQUIRED)
 find_program(SPIRV_VAL spirv-val REQUIRED)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 file(GLOB_RECURSE shader_files CONFIGURE_DEPENDS
-  ${CMAKE_SOURCE_DIR}/src/gpu/shaders/*.comp ${CMAKE_SOURCE_DIR}/src/gpu/shaders/*.glsl
-  ${CMAKE_SOURCE_DIR}/src/gpu/shaders/*.h ${CMAKE_SOURCE_DIR}/src/gpu/*.def
-  ${CMAKE_SOURCE_DIR}/src/gpu/sm90/*.[ch]
-  ${CMAKE_SOURCE_DIR}/src/cpu/exact/*.h)
+  ${PROJECT_SOURCE_DIR}/src/gpu/shaders/*.comp ${PROJECT_SOURCE_DIR}/src/gpu/shaders/*.glsl
+  ${PROJECT_SOURCE_DIR}/src/gpu/shaders/*.h ${PROJECT_SOURCE_DIR}/src/gpu/*.def
+  ${PROJECT_SOURCE_DIR}/src/gpu/sm90/*.[ch]
+  ${PROJECT_SOURCE_DIR}/src/cpu/exact/*.h)
 include(cmake/sm90.cmake)
-set(embed ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/embed_shaders.py
-          --glslc ${GLSLC} --spirv-val ${SPIRV_VAL} --source ${CMAKE_SOURCE_DIR}/src --out ${OM_GENERATED}
+set(embed ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/embed_shaders.py
+          --glslc ${GLSLC} --spirv-val ${SPIRV_VAL} --source ${PROJECT_SOURCE_DIR}/src --out ${OM_GENERATED}
           ${om_ptx_options})
-list(APPEND shader_files ${CMAKE_SOURCE_DIR}/tools/embed_shaders.py
-     ${CMAKE_SOURCE_DIR}/tools/embed_ptx.py ${CMAKE_SOURCE_DIR}/tools/pack_spirv.py ${CMAKE_SOURCE_DIR}/src/ops/elementwise.def)
+list(APPEND shader_files ${PROJECT_SOURCE_DIR}/tools/embed_shaders.py
+     ${PROJECT_SOURCE_DIR}/tools/embed_ptx.py ${PROJECT_SOURCE_DIR}/tools/pack_spirv.py ${PROJECT_SOURCE_DIR}/src/ops/elementwise.def)
 if(EMSCRIPTEN) # as WGSL, by way of the same words
   set(om_kernels ${OM_GENERATED}/om_shaders_wgsl.c)
   find_program(NODE node REQUIRED)
-  set(tools ${CMAKE_SOURCE_DIR}/tools)
+  set(tools ${PROJECT_SOURCE_DIR}/tools)
   add_custom_command(
     OUTPUT ${om_kernels} ${OM_GENERATED}/om_shaders.h
     COMMAND ${embed} --define OM_PARAMS_UNIFORM --spirv-dir ${OM_GENERATED}/spirv

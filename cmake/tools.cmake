@@ -1,6 +1,6 @@
 # The command and the examples. The examples see the public headers alone; the command also the
 # library's float16 and TensorProto readers.
-file(GLOB command_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tools/onemodel/*.c)
+file(GLOB command_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/onemodel/*.c)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)
 add_executable(onemodel ${command_sources})

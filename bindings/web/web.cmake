@@ -1,14 +1,14 @@
 # The package for a browser: onemodel.wasm with its loader, and what JavaScript programs import.
 set(web ${CMAKE_CURRENT_LIST_DIR})
-set(package ${CMAKE_BINARY_DIR}/package)
+set(package ${PROJECT_BINARY_DIR}/package)
 # A function that JavaScript calls has no header; the texts are one long literal.
 set_source_files_properties(${web}/exports.c PROPERTIES COMPILE_OPTIONS "-Wno-missing-prototypes")
-set(page_side ${CMAKE_SOURCE_DIR}/src/gpu/hal/webgpu/om_webgpu.js)
+set(page_side ${PROJECT_SOURCE_DIR}/src/gpu/hal/webgpu/om_webgpu.js)
 set(reader_side ${web}/om_web_reader.js)
 function(add_module name)
   add_executable(${name} ${web}/exports.c)
   target_link_libraries(${name} PRIVATE onemodel_static om_warnings)
-  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/include)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include)
   target_compile_options(${name} PRIVATE -matomics -mbulk-memory)
   set_target_properties(${name} PROPERTIES
     SUFFIX .mjs RUNTIME_OUTPUT_DIRECTORY ${package} LINK_DEPENDS "${page_side};${reader_side}")
@@ -35,12 +35,12 @@ add_custom_target(onemodel_package ALL
   DEPENDS onemodel_wasm onemodel_wasm_threads ${web}/package.json ${web}/onemodel.mjs ${web}/onemodel.d.ts)
 
 # The example's page finds boxes by the same code as examples/ocr.
-set_source_files_properties(${CMAKE_SOURCE_DIR}/examples/web/boxes.c PROPERTIES COMPILE_OPTIONS "-Wno-missing-prototypes")
-add_executable(example_boxes ${CMAKE_SOURCE_DIR}/examples/web/boxes.c ${CMAKE_SOURCE_DIR}/examples/ocr/boxes.c)
-target_include_directories(example_boxes PRIVATE ${CMAKE_SOURCE_DIR}/examples)
+set_source_files_properties(${PROJECT_SOURCE_DIR}/examples/web/boxes.c PROPERTIES COMPILE_OPTIONS "-Wno-missing-prototypes")
+add_executable(example_boxes ${PROJECT_SOURCE_DIR}/examples/web/boxes.c ${PROJECT_SOURCE_DIR}/examples/ocr/boxes.c)
+target_include_directories(example_boxes PRIVATE ${PROJECT_SOURCE_DIR}/examples)
 target_link_libraries(example_boxes PRIVATE om_warnings)
 set_target_properties(example_boxes PROPERTIES
-  OUTPUT_NAME boxes SUFFIX .mjs RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/example)
+  OUTPUT_NAME boxes SUFFIX .mjs RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/example)
 target_link_options(example_boxes PRIVATE --no-entry
   -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web -sFILESYSTEM=0 -sSINGLE_FILE -sALLOW_MEMORY_GROWTH
   -sEXPORTED_FUNCTIONS=_malloc,_free -sEXPORTED_RUNTIME_METHODS=HEAPF32,HEAPU32)
