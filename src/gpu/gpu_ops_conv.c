@@ -2,7 +2,7 @@
  *
  * Which kernel:
  *
- *     one input channel a group            conv_depthwise
+ *     one input channel a group            conv_depthwise (om_gpu_conv_depthwise.c)
  *       of many results                    conv_depthwise_wide
  *     few pixels, 1x1                      conv_point, or matmul_few
  *     fast mode, NVIDIA Hopper             conv_sm90 (om_gpu_conv_sm90.c)
@@ -12,28 +12,20 @@
  *     ConvTranspose                        conv_transpose
  *       its kernel as large as its stride  conv_shuffle
  *     three axes                           conv_volume, conv_volume_transpose
- *     fast mode, shared memory is dear     conv_alone, where it is none of the last and no
- * transpose but a shuffle (om_gpu_conv_alone.c)
+ *     fast mode, shared memory is dear     conv_alone (om_gpu_conv_alone.c): of one or two axes, no
+ *                                          transpose but a shuffle
  *
  * The bias is the first item of the chain, so whatever follows elementwise joins the same pass.
- * Tile sizes and splits do not change the bits (docs/exact.md).
+ * Tile sizes and splits do not change the bits (docs/exact.md). om_gpu_conv_pack.c has the weights
+ * of the portable kernels.
  */
-#include "abi/conv_depthwise_params.h"
 #include "abi/conv_gemm_params.h"
-#include "abi/conv_pack_params.h"
-#include "abi/conv_phases_params.h"
 #include "abi/conv_point_params.h"
 #include "abi/conv_sum_params.h"
 #include "gpu/om_gpu_conv.h"
 #include "gpu/om_gpu_matmul.h"
 
 enum {
-  DEPTHWISE_QUADS = 128, /* of one workgroup; as conv_depthwise.comp has it */
-  WIDE_QUADS = 4,        /* of an invocation of conv_depthwise_wide.comp */
-  /* Its invocations, at least: on an NVIDIA H200 (2026-11-30) 14112 were slower than four times as
-   * many of conv_depthwise (4.6 and 5.1 us), 47040 faster (8.2 and 6.7). */
-  WIDE_LEAST = 32768,
-  FLAT_THREADS = 128,  /* of one workgroup; as conv_sum.comp and conv_pack.comp have it */
   POINT_CHANNELS = 32, /* of one workgroup; as conv_point.comp has it */
   POINT_PIXELS = 8,    /* the most for conv_point: above, tiles of pixels are fuller */
   ENOUGH_GROUPS = 128, /* workgroups that keep a large device busy */
@@ -60,15 +52,9 @@ static bool fits_indices(const om_window *w) {
   return true;
 }
 
-/* True if the window takes the axis element by element. */
-static bool is_untouched(const om_window *w, int axis) {
-  return w->kernel[axis] == 1 && w->stride[axis] == 1 && w->pad_begin[axis] == 0 &&
-         w->in[axis] == w->out[axis];
-}
-
 /* An untouched first axis becomes a part of the second where that is untouched, too. */
 static void fold_depth(om_window *w) {
-  if (!is_untouched(w, 0) || !is_untouched(w, 1)) return;
+  if (!om_gpu_conv_is_untouched(w, 0) || !om_gpu_conv_is_untouched(w, 1)) return;
   w->in[1] *= w->in[0];
   w->out[1] *= w->out[0];
   w->in[0] = w->out[0] = 1;
@@ -90,7 +76,7 @@ static const char *describe(om_gpu_binder *b, om_gpu_conv *c) {
   c->taps = 1;
   c->phases = 1;
   c->pixels = 1;
-  c->is_volume = c->w->in[0] != 1 || !is_untouched(c->w, 0);
+  c->is_volume = c->w->in[0] != 1 || !om_gpu_conv_is_untouched(c->w, 0);
   for (int i = 0; i < OM_WINDOW_AXES; ++i) {
     const uint32_t stride = (uint32_t)c->w->stride[i];
     c->kernel_step[i] =
@@ -104,161 +90,6 @@ static const char *describe(om_gpu_binder *b, om_gpu_conv *c) {
   c->slices = (uint32_t)(c->w->batch * c->shape.group);
   c->columns = (uint32_t)om_gpu_pieces(c->out_channels, 4);
   c->out_elems = om_tensor_elems(om_gpu_output(b, 0));
-  return NULL;
-}
-
-/* ---- Weights ---- */
-
-/* What the host packs: [group][phase][term][channel], channels padded to a multiple of 4. */
-typedef struct packing {
-  const om_gpu_conv *c;
-  const void *weights; /* of the model */
-} packing;
-
-/* The phase's taps of one axis, as conv_gemm.comp finds them: the first, and how many. */
-static void phase_taps(
-    const om_gpu_conv *c, int axis, uint32_t phase, uint32_t *first, uint32_t *count) {
-  const om_window *w = c->w;
-  *first = *count = 0;
-  for (uint32_t k = 0; k < c->kernel_step[axis] && k < w->kernel[axis]; ++k) {
-    if ((phase + w->pad_begin[axis] - k * w->dilation[axis]) % w->stride[axis] != 0) continue;
-    *first = k;
-    *count = ((uint32_t)w->kernel[axis] - 1 - k) / c->kernel_step[axis] + 1;
-    return;
-  }
-}
-
-static void move_elem(
-    const om_gpu_conv *c, void *target, size_t to, const void *source, size_t from) {
-  if (c->elem_bytes == sizeof(float)) {
-    memcpy((char *)target + to * 4, (const char *)source + from * 4, 4);
-  } else {
-    memcpy((char *)target + to * 2, (const char *)source + from * 2, 2);
-  }
-}
-
-static void pack_conv(om_ctx *ctx, const void *arg, const void *source, void *target) {
-  (void)ctx;
-  const om_gpu_conv *c = arg;
-  size_t at = 0; /* target is zeroed */
-  for (uint32_t group = 0; group < c->shape.group; ++group) {
-    for (uint32_t m = 0; m < c->out_channels; ++m) {
-      for (uint32_t k = 0; k < c->terms; ++k) {
-        move_elem(c, target, ((size_t)group * c->terms + k) * c->columns * 4 + m, source, at++);
-      }
-    }
-  }
-}
-
-/* One group and phase of a ConvTranspose's weights [C, M/group, kernel]. */
-static void pack_phase(const packing *p, uint32_t group, uint32_t phase, char *to) {
-  const om_gpu_conv *c = p->c;
-  const om_window *w = c->w;
-  const size_t kernel = om_window_elems(w->kernel);
-  uint32_t first[OM_WINDOW_AXES];
-  uint32_t count[OM_WINDOW_AXES];
-  for (int axis = OM_WINDOW_AXES - 1; axis >= 0; --axis) {
-    const uint32_t stride = (uint32_t)w->stride[axis];
-    phase_taps(c, axis, phase % stride, &first[axis], &count[axis]);
-    phase /= stride;
-  }
-  const uint32_t taps = count[0] * count[1] * count[2];
-  for (uint32_t channel = 0; channel < c->in_channels; ++channel) {
-    for (uint32_t tap = 0; tap < taps; ++tap, to += c->columns * 4 * c->elem_bytes) {
-      const size_t kz = first[0] + tap / count[2] / count[1] * c->kernel_step[0];
-      const size_t ky = first[1] + tap / count[2] % count[1] * c->kernel_step[1];
-      const size_t kx = first[2] + tap % count[2] * c->kernel_step[2];
-      const size_t from = ((size_t)group * c->in_channels + channel) * c->out_channels * kernel +
-                          (kz * (size_t)w->kernel[1] + ky) * (size_t)w->kernel[2] + kx;
-      for (uint32_t m = 0; m < c->out_channels; ++m) {
-        move_elem(c, to, m, p->weights, from + m * kernel);
-      }
-    }
-  }
-}
-
-static void pack_transposed(om_ctx *ctx, const void *arg, const void *source, void *target) {
-  (void)ctx;
-  const om_gpu_conv *c = arg;
-  const packing p = {c, source};
-  for (uint32_t group = 0; group < c->shape.group; ++group) {
-    for (uint32_t phase = 0; phase < c->phases; ++phase) {
-      const size_t slice = (size_t)group * c->phases + phase;
-      pack_phase(
-          &p, group, phase, (char *)target + slice * c->terms * c->columns * 4 * c->elem_bytes);
-    }
-  }
-}
-
-static om_conv_phases_params phases_params(const om_gpu_conv *c, uint64_t bytes) {
-  const om_window *w = c->w;
-  om_conv_phases_params params = {
-      .in_channels = c->in_channels,
-      .out_channels = c->out_channels,
-      .columns = c->columns * 4,
-      .rows = c->terms,
-      .elems = (uint32_t)(bytes / c->elem_bytes),
-  };
-  uint32_t axes[5][OM_WINDOW_AXES];
-  for (int i = 0; i < OM_WINDOW_AXES; ++i) {
-    axes[0][i] = (uint32_t)w->kernel[i];
-    axes[1][i] = (uint32_t)w->stride[i];
-    axes[2][i] = (uint32_t)w->pad_begin[i];
-    axes[3][i] = (uint32_t)w->dilation[i];
-    axes[4][i] = c->kernel_step[i];
-  }
-  memcpy(&params.kernel_d, axes, sizeof axes);
-  return params;
-}
-
-/* Packs weights that are made during the run. */
-static om_gpu_operand pack_on_device(om_gpu_binder *b, const om_gpu_conv *c, uint64_t bytes) {
-  const om_conv_phases_params phases = phases_params(c, bytes);
-  const om_conv_pack_params params = {
-      .out_channels = phases.out_channels,
-      .columns = phases.columns,
-      .rows = phases.rows,
-      .elems = phases.elems,
-  };
-  const om_gpu_operand packed = om_gpu_scratch(b, bytes);
-  const om_gpu_operand weights = om_gpu_read(b, 1);
-  const bool has_phases = c->shape.is_transposed;
-  const bool is_half = c->dtype == OM_DTYPE_F16;
-  static const om_shader shaders[2][2] = {
-      {OM_SHADER_CONV_PACK, OM_SHADER_CONV_PACK_HALF},
-      {OM_SHADER_CONV_PHASES, OM_SHADER_CONV_PHASES_HALF},
-  };
-  om_gpu_dispatch *d = om_gpu_add_dispatch(b, shaders[has_phases][is_half]);
-  if (!d) return packed;
-  d->params_bytes = has_phases ? sizeof phases : sizeof params;
-  memcpy(d->params, has_phases ? (const void *)&phases : &params, d->params_bytes);
-  d->operands[0] = weights;
-  d->operands[1] = packed;
-  d->operand_count = 2;
-  om_gpu_spread_groups(b, om_gpu_pieces(params.elems, FLAT_THREADS), d->groups);
-  return packed;
-}
-
-static const char *packed_weights(om_gpu_binder *b,
-                                  const om_gpu_conv *c,
-                                  om_gpu_operand *out_weights) {
-  const om_tensor *weights = om_gpu_input(b, 1);
-  const uint64_t bytes =
-      (uint64_t)c->shape.group * c->phases * c->terms * c->columns * 4 * c->elem_bytes;
-  if (bytes > om_gpu_binder_limits(b)->max_binding_bytes || bytes > UINT32_MAX) {
-    return om_gpu_reason(b,
-                         "its packed weights of %llu bytes are above the device's binding limit",
-                         (unsigned long long)bytes);
-  }
-  if (!weights->data) {
-    *out_weights = pack_on_device(b, c, bytes);
-  } else if (c->shape.is_transposed) {
-    *out_weights = om_gpu_made_once(b, 1, "phases", bytes, pack_transposed, c);
-  } else if (c->shape.group == 1) {
-    *out_weights = om_gpu_made_constant(b, 1, "conv weights by term", bytes, pack_conv, c);
-  } else { /* the recipe would have to name the group */
-    *out_weights = om_gpu_made_once(b, 1, "groups", bytes, pack_conv, c);
-  }
   return NULL;
 }
 
@@ -303,83 +134,6 @@ static om_gpu_dispatch *add_result(om_gpu_binder *b,
 static void set_params(om_gpu_dispatch *d, const void *params, size_t bytes) {
   memcpy(d->params, params, bytes);
   d->params_bytes = (uint32_t)bytes;
-}
-
-static void set_window_constants(om_gpu_dispatch *d, const om_window *w) {
-  d->constants[0] = (uint32_t)w->kernel[1];
-  d->constants[1] = (uint32_t)w->kernel[2];
-  d->constants[2] = (uint32_t)w->stride[1];
-  d->constants[3] = (uint32_t)w->stride[2];
-  d->constant_count = 4;
-}
-
-/* A lone axis as the first of the two: an invocation makes neighbours along that one. */
-static om_window turned_window(const om_window *w) {
-  om_window turned = *w;
-  int64_t *const extents[] = {turned.in,
-                              turned.out,
-                              turned.kernel,
-                              turned.stride,
-                              turned.dilation,
-                              turned.pad_begin,
-                              turned.pad_end};
-  if (!is_untouched(w, 1) || w->in[1] != 1) return turned;
-  for (size_t i = 0; i < OM_COUNT_OF(extents); ++i) {
-    const int64_t first = extents[i][1];
-    extents[i][1] = extents[i][2];
-    extents[i][2] = first;
-  }
-  return turned;
-}
-
-/* Whether four quads are made at once: of whole ones in a row, and enough to keep a device busy. */
-static bool is_wide_depthwise(const om_window *w, const om_conv_depthwise_params *p) {
-  return p->in_w % 4 == 0 && p->out_w % 4 == 0 && p->pad_w == (uint32_t)w->kernel[2] / 2 &&
-         w->stride[1] == w->stride[2] && p->quads / WIDE_QUADS >= WIDE_LEAST;
-}
-
-static const char *bind_depthwise(om_gpu_binder *b, const om_gpu_conv *c) {
-  static const om_gpu_forms any_window = OM_GPU_FORMS(CONV_DEPTHWISE);
-  static const om_gpu_forms by_window[2][2] = {
-      {OM_GPU_FORMS(CONV_DEPTHWISE_K3S1), OM_GPU_FORMS(CONV_DEPTHWISE_K3S2)},
-      {OM_GPU_FORMS(CONV_DEPTHWISE_K5S1), OM_GPU_FORMS(CONV_DEPTHWISE_K5S2)},
-  };
-  static const om_gpu_forms wide[2][2] = {
-      {OM_GPU_FORMS(CONV_DEPTHWISE_WIDE_K3S1), OM_GPU_FORMS(CONV_DEPTHWISE_WIDE_K3S2)},
-      {OM_GPU_FORMS(CONV_DEPTHWISE_WIDE_K5S1), OM_GPU_FORMS(CONV_DEPTHWISE_WIDE_K5S2)},
-  };
-  const om_window turned = turned_window(c->w);
-  const om_window *w = &turned;
-  const om_gpu_operand operands[2] = {om_gpu_read(b, 0), om_gpu_read(b, 1)};
-  const uint64_t column_quads = om_gpu_pieces((uint64_t)w->out[1], 4);
-  const uint64_t columns = (uint64_t)(w->batch * c->shape.out_channels * w->out[2]);
-  const om_conv_depthwise_params params = {
-      .in_h = (uint32_t)w->in[1],
-      .in_w = (uint32_t)w->in[2],
-      .out_h = (uint32_t)w->out[1],
-      .out_w = (uint32_t)w->out[2],
-      .out_channels = (uint32_t)c->shape.out_channels,
-      .multiplier = c->out_channels,
-      .pad_h = (uint32_t)w->pad_begin[1],
-      .pad_w = (uint32_t)w->pad_begin[2],
-      .dilation_h = (uint32_t)w->dilation[1],
-      .dilation_w = (uint32_t)w->dilation[2],
-      .column_quads = (uint32_t)column_quads,
-      .quads = (uint32_t)(column_quads * columns),
-  };
-  const bool is_plain = w->kernel[1] == w->kernel[2] && w->dilation[1] == 1 &&
-                        w->dilation[2] == 1 && (w->kernel[1] == 3 || w->kernel[1] == 5) &&
-                        w->stride[1] <= 2;
-  const bool is_wide = is_plain && is_wide_depthwise(w, &params);
-  const om_gpu_forms(*plain)[2] = is_wide ? wide : by_window;
-  const om_gpu_forms *forms = is_plain ? &plain[w->kernel[1] == 5][w->stride[1] - 1] : &any_window;
-  om_gpu_dispatch *d = add_result(b, forms, c, operands, 2);
-  if (!d) return om_gpu_no_memory;
-  set_params(d, &params, sizeof params);
-  set_window_constants(d, w);
-  const uint32_t unit = DEPTHWISE_QUADS * (is_wide ? WIDE_QUADS : 1);
-  om_gpu_spread_groups(b, om_gpu_pieces(params.quads, unit), d->groups);
-  return NULL;
 }
 
 /* The first product of a squeeze-and-excite block that is too large to be made anew by what ends
@@ -504,7 +258,7 @@ const char *om_gpu_add_conv_sum(om_gpu_binder *b,
   om_gpu_dispatch *d = add_result(b, &forms, c, &sums, 1);
   if (!d) return om_gpu_no_memory;
   set_params(d, &params, sizeof params);
-  om_gpu_spread_groups(b, om_gpu_pieces(c->out_elems, FLAT_THREADS), d->groups);
+  om_gpu_spread_groups(b, om_gpu_pieces(c->out_elems, OM_CONV_FLAT_THREADS), d->groups);
   return NULL;
 }
 
@@ -525,7 +279,7 @@ static const char *bind_split(om_gpu_binder *b,
   d->operands[2] = sums;
   d->operand_count = 3;
   set_params(d, &params, sizeof params);
-  set_window_constants(d, c->w);
+  om_gpu_set_conv_window(d, c->w);
   const char *reason = set_grid(b, d, c, t, (uint64_t)c->slices * params.splits);
   return reason ? reason : om_gpu_add_conv_sum(b, c, sums, params.splits);
 }
@@ -552,7 +306,7 @@ static const char *bind_volume(om_gpu_binder *b, const om_gpu_conv *c, om_gpu_op
   om_gpu_dispatch *d = add_result(b, &t->gemm, c, operands, 2);
   if (!d) return om_gpu_no_memory;
   set_params(d, &params, sizeof params);
-  set_window_constants(d, w);
+  om_gpu_set_conv_window(d, w);
   d->constants[4] = (uint32_t)w->kernel[0];
   d->constants[5] = (uint32_t)w->stride[0];
   d->constants[6] = (uint32_t)w->pad_begin[0];
@@ -579,7 +333,7 @@ static const char *bind_gemm(om_gpu_binder *b, const om_gpu_conv *c, om_gpu_oper
   om_gpu_dispatch *d = add_result(b, is_pointwise ? &t->pointwise : &t->gemm, c, operands, 2);
   if (!d) return om_gpu_no_memory;
   set_params(d, &params, sizeof params);
-  set_window_constants(d, c->w);
+  om_gpu_set_conv_window(d, c->w);
   return set_grid(b, d, c, t, c->slices);
 }
 
@@ -594,7 +348,7 @@ static const char *bind_transposed(om_gpu_binder *b, const om_gpu_conv *c, om_gp
   om_gpu_dispatch *d = add_result(b, &t->gemm, c, operands, 2);
   if (!d) return om_gpu_no_memory;
   set_params(d, &params, sizeof params);
-  set_window_constants(d, c->w);
+  om_gpu_set_conv_window(d, c->w);
   return set_grid(b, d, c, t, (uint64_t)c->slices * c->phases);
 }
 
@@ -635,7 +389,7 @@ static const char *bind_shuffle(om_gpu_binder *b, const om_gpu_conv *c) {
   om_gpu_dispatch *d = add_result(b, &shuffle_tiles[i].gemm, c, operands, 2);
   if (!d) return om_gpu_no_memory;
   set_params(d, &params, sizeof params);
-  set_window_constants(d, c->w);
+  om_gpu_set_conv_window(d, c->w);
   return set_grid(b, d, &as_1x1, &shuffle_tiles[i], c->slices);
 }
 
@@ -653,11 +407,12 @@ static const char *bind(om_gpu_binder *b) {
   om_gpu_operand weights = {.kind = OM_GPU_NOTHING};
   const char *reason = describe(b, &c);
   if (reason) return reason;
-  if (!c.is_volume && !c.shape.is_transposed && c.in_channels == 1) return bind_depthwise(b, &c);
+  if (!c.is_volume && !c.shape.is_transposed && c.in_channels == 1)
+    return om_gpu_bind_conv_depthwise(b, &c);
   if (!c.is_volume && c.shape.is_transposed && is_shuffle(&c)) return bind_shuffle(b, &c);
   if (!is_point(b, &c) && om_gpu_takes_conv_sm90(b, &c)) return om_gpu_bind_conv_sm90(b, &c);
   if (!is_point(b, &c) && om_gpu_takes_conv_matrix(b, &c)) return om_gpu_bind_conv_matrix(b, &c);
-  reason = packed_weights(b, &c, &weights);
+  reason = om_gpu_packed_conv(b, &c, &weights);
   if (reason) return reason;
   if (c.is_volume) return bind_volume(b, &c, weights);
   if (c.shape.is_transposed) return bind_transposed(b, &c, weights);

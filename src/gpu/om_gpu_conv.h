@@ -1,4 +1,4 @@
-/* A convolution as its binders see it, and the one for matrix hardware. */
+/* A convolution as its binders see it, and the binders of each kind of kernels. */
 #ifndef OM_GPU_CONV_H
 #define OM_GPU_CONV_H
 
@@ -23,6 +23,25 @@ typedef struct om_gpu_conv {
   uint32_t columns; /* vec4 columns of packed weights */
   uint64_t out_elems;
 } om_gpu_conv;
+
+enum {
+  OM_CONV_FLAT_THREADS = 128
+}; /* of a workgroup; as conv_sum.comp and conv_pack.comp have it */
+
+/* True if the window takes the axis element by element. */
+static inline bool om_gpu_conv_is_untouched(const om_window *w, int axis) {
+  return w->kernel[axis] == 1 && w->stride[axis] == 1 && w->pad_begin[axis] == 0 &&
+         w->in[axis] == w->out[axis];
+}
+
+/* Sets kernel and stride of axes 1 and 2 as the kernel's constants. */
+static inline void om_gpu_set_conv_window(om_gpu_dispatch *d, const om_window *w) {
+  d->constants[0] = (uint32_t)w->kernel[1];
+  d->constants[1] = (uint32_t)w->kernel[2];
+  d->constants[2] = (uint32_t)w->stride[1];
+  d->constants[3] = (uint32_t)w->stride[2];
+  d->constant_count = 4;
+}
 
 /* ---- om_gpu_conv_cost.c ---- */
 
@@ -63,6 +82,14 @@ om_gpu_conv_plain om_gpu_choose_conv_plain(const om_gpu_conv *c);
 
 /* 1x1 over planes of whole quads, which are read as they lie. */
 bool om_gpu_conv_is_pointwise(const om_gpu_conv *c);
+
+/* ---- Weights of the portable kernels, and depthwise ones ---- */
+
+/* The packed weights; a reason or NULL. */
+const char *om_gpu_packed_conv(om_gpu_binder *b, const om_gpu_conv *c, om_gpu_operand *out_weights);
+
+/* Binds one of one input channel a group, at most two axes and no transpose; a reason or NULL. */
+const char *om_gpu_bind_conv_depthwise(om_gpu_binder *b, const om_gpu_conv *c);
 
 /* ---- Kernels for matrix hardware, and others ---- */
 
