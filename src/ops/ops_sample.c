@@ -162,16 +162,27 @@ static om_status run_grid(om_ctx *ctx, const om_op_call *call) {
 
 /* ---- RoiAlign ---- */
 
-static om_status read_extent(
-    om_ctx *ctx, const om_node *node, const char *name, int64_t fallback, int64_t *out) {
+enum {
+  MOST_BINS = 1 << 16, /* of an axis */
+  MOST_SAMPLES =
+      1 << 10, /* of a bin's side: a few are usual, and a file must not keep us for days */
+};
+
+static om_status read_extent(om_ctx *ctx,
+                             const om_node *node,
+                             const char *name,
+                             int64_t fallback,
+                             int64_t most,
+                             int64_t *out) {
   OM_TRY(om_node_attr_int(ctx, node, name, fallback, out));
-  if (*out >= fallback && *out <= 1 << 16) return OM_OK;
+  if (*out >= fallback && *out <= most) return OM_OK;
   return OM_FAIL(ctx,
                  OM_E_INVALID_MODEL,
-                 "%s is %lld; it must lie in %lld..65536.",
+                 "%s is %lld; it must lie in %lld..%lld.",
                  name,
                  (long long)*out,
-                 (long long)fallback);
+                 (long long)fallback,
+                 (long long)most);
 }
 
 static om_status resolve_roi(om_ctx *ctx, const om_node *node, void *out_params) {
@@ -193,9 +204,9 @@ static om_status resolve_roi(om_ctx *ctx, const om_node *node, void *out_params)
   params->is_max = is_max != 0;
   params->is_half_pixel = is_half_pixel != 0;
   OM_TRY(om_node_attr_float(ctx, node, "spatial_scale", 1.0f, &params->scale));
-  OM_TRY(read_extent(ctx, node, "sampling_ratio", 0, &params->samples));
-  OM_TRY(read_extent(ctx, node, "output_height", 1, &params->out[0]));
-  return read_extent(ctx, node, "output_width", 1, &params->out[1]);
+  OM_TRY(read_extent(ctx, node, "sampling_ratio", 0, MOST_SAMPLES, &params->samples));
+  OM_TRY(read_extent(ctx, node, "output_height", 1, MOST_BINS, &params->out[0]));
+  return read_extent(ctx, node, "output_width", 1, MOST_BINS, &params->out[1]);
 }
 
 static om_status infer_roi(om_ctx *ctx, const om_op_call *call) {
