@@ -15,6 +15,10 @@ file(GLOB small_sources CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/src/graph/*.c ${PROJECT_SOURCE_DIR}/src/onnx/*.c
   ${PROJECT_SOURCE_DIR}/src/rewrite/*.c ${PROJECT_SOURCE_DIR}/src/session/*.c)
 set_source_files_properties(${small_sources} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Os>")
+# Operators' rules, and entries that call what is in src/cpu. Those of quantized ones have loops of their own.
+file(GLOB rule_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/ops/*.c)
+list(FILTER rule_sources EXCLUDE REGEX "/ops_q[^/]*$")
+set_source_files_properties(${rule_sources} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O2>")
 set(sources ${core_sources} ${OM_GENERATED}/onnx.pb.c)
 
 if(OM_GPU)
