@@ -101,12 +101,13 @@ def print_header():
     print("| --- " * 12 + "|")
 
 
-def print_rows(options, name, batch, paths, inputs, halves, reference, times, folder):
-    """paths: by 'float32' and 'float16'."""
+def print_rows(options, name, batch, paths, inputs, halves, references, times, folder):
+    """paths, references: by 'float32' and 'float16'."""
     beside = " / ".join(f"{t:.3f}" for t in times)
     profiles = []
     for kind, mode in (("float32", "fast"), ("float32", "exact"), ("float16", "fast")):
-        f = measure(options, paths[kind], inputs if kind == "float32" else halves, mode, folder, reference)
+        f = measure(options, paths[kind], inputs if kind == "float32" else halves, mode, folder,
+                    references[kind])
         row = f"| {name} | {batch} | {kind} | {mode} | "
         if "problem" in f:
             print(f"{row}{f['problem']} | | | | | | {beside} | |", flush=True)

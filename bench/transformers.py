@@ -7,7 +7,8 @@
 Makes a MiniLM-L6, a BERT-base and a 12-layer speech encoder with seeded random weights, exports
 them to ONNX in float32 and float16, and times both sides in turn: PyTorch replaying a CUDA graph
 (inputs copied to the device and results back inside the measured time), onemodel in fast and in
-exact mode. The error is onemodel's scaled error against the same model in float64 on PyTorch.
+exact mode. The error is onemodel's scaled error against the same model in float64 on PyTorch: of
+float16 the model whose weights and inputs are rounded to float16 already.
 Prints a Markdown table for bench/RESULTS.md. Needs PyTorch with CUDA.
 """
 import math
@@ -130,13 +131,15 @@ def main():
                 torch.manual_seed(1)
                 inputs = make_inputs(batch)
                 halves = {k: v.half() if v.is_floating_point() else v for k, v in inputs.items()}
-                wide = make().eval()
-                wide.load_state_dict(model.state_dict())
-                wide = wide.double().cuda()
-                with torch.no_grad():
-                    reference = wide(*[v.double().cuda() if v.is_floating_point() else v.cuda()
-                                       for v in inputs.values()]).cpu().numpy()
-                del wide
+                references = {}
+                for kind, of, given in (("float32", model, inputs), ("float16", half, halves)):
+                    wide = make().eval()
+                    wide.load_state_dict(of.state_dict())
+                    wide = wide.double().cuda()
+                    with torch.no_grad():
+                        references[kind] = wide(*[v.double().cuda() if v.is_floating_point() else v.cuda()
+                                                  for v in given.values()]).cpu().numpy()
+                    del wide
                 times = NOT_MEASURED
                 if not options.no_torch_times:
                     for module in (model, half):
@@ -144,7 +147,7 @@ def main():
                             if isinstance(part, Attention):
                                 part.fused = True
                     times = torch_times(model, half, inputs, halves, options.runs)
-                print_rows(options, name, batch, paths, inputs, halves, reference, times, folder)
+                print_rows(options, name, batch, paths, inputs, halves, references, times, folder)
     print(f"\nPyTorch {torch.__version__}, {torch.cuda.get_device_name()}.")
 
 

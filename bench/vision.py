@@ -136,10 +136,12 @@ def main():
         os.makedirs(folder, exist_ok=True)
         for name in options.models:
             model = calibrated(MODELS[name])
-            half, wide = MODELS[name]().eval(), MODELS[name]().eval()
+            half, wide, wide_half = (MODELS[name]().eval() for _ in range(3))
             half.load_state_dict(model.state_dict())
+            half = half.half()
             wide.load_state_dict(model.state_dict())
-            half, wide = half.half(), wide.double().cuda()
+            wide_half.load_state_dict(half.state_dict())
+            wide, wide_half = wide.double().cuda(), wide_half.double().cuda()
             paths = {kind: os.path.join(folder, f"{name}_{kind}.onnx") for kind in ("float32", "float16")}
             export(model, torch.randn(2, 3, 224, 224), paths["float32"])
             half.cuda()  # the exporter runs the model, which the CPU may not do in float16
@@ -150,11 +152,12 @@ def main():
                 inputs = {"x": torch.randn(batch, 3, 224, 224)}
                 halves = {"x": inputs["x"].half()}
                 with torch.no_grad():
-                    reference = wide(inputs["x"].double().cuda()).cpu().numpy()
+                    references = {"float32": wide(inputs["x"].double().cuda()).cpu().numpy(),
+                                  "float16": wide_half(halves["x"].double().cuda()).cpu().numpy()}
                 times = NOT_MEASURED
                 if not options.no_torch_times:
                     times = torch_times(model, half, inputs, halves, options.runs, time_layouts)
-                print_rows(options, name, batch, paths, inputs, halves, reference, times, folder)
+                print_rows(options, name, batch, paths, inputs, halves, references, times, folder)
     print(f"\nPyTorch {torch.__version__}, {torch.cuda.get_device_name()}.")
 
 
