@@ -1,8 +1,8 @@
 /* A copy is turned into words (an element of 8 bytes is an axis of two; neighbours of elements
  * smaller than a word are taken four bytes at a time where both sides allow it, else a kernel
  * gathers the bytes of each word), then into quads of words where both sides allow that. Where the
- * innermost axis is dense on one side only, tiles go through shared memory (transpose.comp), unless
- * that is dear.
+ * innermost axis is dense on one side only, tiles go through shared memory (transpose.comp), also
+ * of pairs of 16-bit elements, unless that is dear.
  */
 #include "gpu/om_gpu_copy.h"
 
@@ -11,7 +11,7 @@
 enum {
   OM_COPY_MAX_RANK = 8,
   OM_COPY_THREADS = 256,
-  OM_TRANSPOSE_TILE = 32,
+  OM_TRANSPOSE_TILE = 32,      /* words; of pairs twice as many elements */
   OM_TRANSPOSE_MIN_EXTENT = 8, /* below that most of a tile is idle */
 };
 
@@ -119,6 +119,24 @@ static bool takes_tiles(om_strided *copy) {
   return false;
 }
 
+/* The same for elements of 16 bits, where a word of each side holds two neighbours. */
+static bool takes_pairs(om_strided *copy) {
+  const uint32_t last = copy->rank - 1;
+  if ((copy->source_offset | copy->target_offset | copy->extents[last]) % 2 != 0) return false;
+  for (uint32_t i = 0; i < copy->rank; ++i) {
+    if (i != last && copy->target_strides[i] % 2 != 0) return false;
+    if (copy->source_strides[i] != 1 && copy->source_strides[i] % 2 != 0) return false;
+  }
+  return takes_tiles(copy);
+}
+
+static uint64_t tile_count(const om_strided *copy, uint64_t tile) {
+  const uint64_t across = (uint64_t)copy->extents[copy->rank - 1];
+  const uint64_t down = (uint64_t)copy->extents[copy->rank - 2];
+  return om_strided_elems(copy) / (across * down) * om_gpu_pieces(across, tile) *
+         om_gpu_pieces(down, tile);
+}
+
 static om_copy_params describe(const om_strided *copy) {
   om_copy_params params = {
       .elems = (uint32_t)om_strided_elems(copy),
@@ -153,33 +171,37 @@ const char *om_gpu_bind_copy(om_gpu_binder *b,
                              om_dtype dtype,
                              om_gpu_operand source,
                              om_gpu_operand target) {
+  const bool takes_turns = om_gpu_binder_features(b)->in_turn;
   om_strided words = *copy;
-  if (words.rank == OM_STRIDED_MAX_RANK) om_strided_simplify(&words);
-  if (words.rank == OM_STRIDED_MAX_RANK) return "more axes move than the kernel has";
-  split_words(&words, om_gpu_words(dtype));
   om_strided_simplify(&words);
+  if (words.rank == OM_STRIDED_MAX_RANK) return "more axes move than the kernel has";
+  const bool is_pairs = om_dtype_bits(dtype) == 16 && !takes_turns && takes_pairs(&words);
+  if (!is_pairs) {
+    split_words(&words, om_gpu_words(dtype));
+    om_strided_simplify(&words);
+  }
   if (words.rank > OM_COPY_MAX_RANK) return "more axes move than the kernel has";
   const char *reason = om_gpu_check_words(b, om_strided_elems(&words));
   if (reason) return reason;
 
   bool is_bytes = false;
-  if (om_gpu_is_small(dtype)) reason = prepare_bytes(&words, &is_bytes);
+  if (om_gpu_is_small(dtype) && !is_pairs) reason = prepare_bytes(&words, &is_bytes);
   if (reason) return reason;
 
   om_shader shader = OM_SHADER_COPY;
   uint64_t groups = 0;
-  if (is_bytes) {
+  if (is_pairs) {
+    shader = OM_SHADER_TRANSPOSE_PAIRS;
+    groups = tile_count(&words, 2 * OM_TRANSPOSE_TILE);
+  } else if (is_bytes) {
     shader = OM_SHADER_COPY_BYTES;
     groups = om_gpu_pieces(om_strided_elems(&words), 4 * OM_COPY_THREADS);
   } else if (takes_quads(&words)) {
     shader = OM_SHADER_COPY_VEC4;
     make_quads(&words);
-  } else if (!om_gpu_binder_features(b)->in_turn && takes_tiles(&words)) {
-    const uint32_t last = words.rank - 1;
+  } else if (!takes_turns && takes_tiles(&words)) {
     shader = OM_SHADER_TRANSPOSE;
-    groups = om_strided_elems(&words) / (uint64_t)(words.extents[last] * words.extents[last - 1]) *
-             om_gpu_pieces((uint64_t)words.extents[last], OM_TRANSPOSE_TILE) *
-             om_gpu_pieces((uint64_t)words.extents[last - 1], OM_TRANSPOSE_TILE);
+    groups = tile_count(&words, OM_TRANSPOSE_TILE);
   }
   if (groups == 0) groups = om_gpu_pieces(om_strided_elems(&words), OM_COPY_THREADS);
 

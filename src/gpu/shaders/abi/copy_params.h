@@ -1,5 +1,5 @@
-/* Parameters of the strided copies. Counts are words of 32 bits, or quads of them in the _vec4
- * variant; strides and offsets are signed and taken modulo 2^32. */
+/* Parameters of the strided copies. Counts are words of 32 bits, quads of them in the _vec4 variant,
+ * or elements of 16 bits in the _pairs variant; strides and offsets are signed and taken modulo 2^32. */
 #ifndef OM_COPY_PARAMS_H
 #define OM_COPY_PARAMS_H
 
