@@ -11,8 +11,14 @@
  *     Mul                 s = s * c, t = t * c
  *     Add                 t = t + c
  *
- * It is applied in both modes and for every executor alike, so exact mode stays one definition.
+ * Of float32 it is applied in both modes and for every executor alike, so exact mode stays one
+ * definition. Of float16 it is for fast mode: exact mode rounds behind each operator, as the model
+ * says. There the new weights are rounded once, and all stays apart where a channel's would leave
+ * float16's range or its full precision.
  */
+#include <math.h>
+
+#include "base/om_float16.h"
 #include "cpu/exact/om_exact_math.h"
 #include "rewrite/om_rewrite.h"
 
@@ -27,24 +33,49 @@ typedef struct conv_shape {
   size_t inner; /* elements of one kernel */
 } conv_shape;
 
+enum { MOST_NODES = 16 }; /* of a chain; what is behind them stays */
+
 typedef struct chain {       /* what follows the convolution */
   float *s, *t;              /* scratch; a value per channel */
   bool has_scale, has_shift; /* s, t hold more than 1 and 0 */
   om_value_id result;        /* of the last node */
+  om_node_id nodes[MOST_NODES];
+  size_t node_count;
 } chain;
 
-/* Element `i` of a constant, whose data may lie anywhere in the model file. */
-static float element(const om_tensor *tensor, size_t i) {
+/* Element `i` of constant data, which may lie anywhere in the model file. */
+static float load(om_dtype dtype, const void *data, size_t i) {
   float value;
-  memcpy(&value, (const char *)tensor->data + i * sizeof value, sizeof value);
+  uint16_t half;
+  if (dtype == OM_DTYPE_F16) {
+    memcpy(&half, (const char *)data + i * sizeof half, sizeof half);
+    return om_f16_to_f32(half);
+  }
+  memcpy(&value, (const char *)data + i * sizeof value, sizeof value);
   return value;
+}
+
+static void store(om_dtype dtype, void *data, size_t i, float value) {
+  if (dtype == OM_DTYPE_F16) {
+    ((uint16_t *)data)[i] = om_f16_from_f32(value);
+  } else {
+    ((float *)data)[i] = value;
+  }
+}
+
+static float element(const om_tensor *tensor, size_t i) {
+  return load(tensor->dtype, tensor->data, i);
+}
+
+static bool is_foldable(const om_rewriter *rw, om_dtype dtype) {
+  return dtype == OM_DTYPE_F32 || (dtype == OM_DTYPE_F16 && rw->mode == OM_MODE_FAST);
 }
 
 /* ---- The convolution ---- */
 
 static const om_tensor *float_vector(const om_rewriter *rw, om_value_id value, size_t count) {
   const om_tensor *tensor = om_rewriter_constant(rw, value);
-  if (!tensor || tensor->dtype != OM_DTYPE_F32 || tensor->rank != 1) return NULL;
+  if (!tensor || !is_foldable(rw, tensor->dtype) || tensor->rank != 1) return NULL;
   return tensor->dims[0] == (int64_t)count ? tensor : NULL;
 }
 
@@ -68,7 +99,7 @@ static om_status match_conv(
   *out_fits = false;
   if (conv->input_count < 2 || conv->output_count != 1) return OM_OK;
   const om_tensor *w = om_rewriter_constant(rw, conv->inputs[1]);
-  if (!w || w->dtype != OM_DTYPE_F32 || w->rank < 3 || om_tensor_elems(w) == 0) return OM_OK;
+  if (!w || !is_foldable(rw, w->dtype) || w->rank < 3 || om_tensor_elems(w) == 0) return OM_OK;
   OM_TRY(om_node_attr_int(ctx, conv, "group", 1, &groups));
   if (groups < 1 || groups > w->dims[0] || w->dims[0] % groups != 0) return OM_OK;
   bool is_transposed = strcmp(conv->type, "ConvTranspose") == 0;
@@ -134,7 +165,7 @@ static const om_tensor *channel_constant(const om_rewriter *rw,
                                          const conv_shape *shape) {
   const om_tensor *tensor = om_rewriter_constant(rw, value);
   uint32_t rank = shape->weights->rank;
-  if (!tensor || tensor->dtype != OM_DTYPE_F32 || tensor->rank > rank) return NULL;
+  if (!tensor || tensor->dtype != shape->weights->dtype || tensor->rank > rank) return NULL;
   size_t elems = om_tensor_elems(tensor);
   if (elems == 1) return tensor;
   uint32_t from_end = rank - 1; /* of the channels' axis: the result is [N, M, spatial...] */
@@ -192,69 +223,97 @@ static om_status extend(
 
 /* ---- The new weights ---- */
 
-/* weights: a copy of the convolution's. */
-static void scale_weights(const conv_shape *shape, const float *s, float *weights) {
+/* Whether values up to this, of a channel, keep float16's bits: the largest is not too small for
+ * its 11 bits, nor for those of values 4 times smaller, and not infinite. */
+static bool keeps_half(float largest) {
+  return largest == 0.0f || (largest >= 0x1p-12f && largest < 65504.0f);
+}
+
+/* weights: a copy of the convolution's. False if they do not fit the type. */
+static bool scale_weights(const conv_shape *shape, const float *s, void *weights) {
+  const om_dtype dtype = shape->weights->dtype;
+  bool does_fit = true;
   for (size_t c = 0; c < shape->channels; ++c) {
+    float largest = 0;
     size_t first_row = c / shape->group_channels * shape->rows_per_group;
     for (size_t row = first_row; row < first_row + shape->rows_per_group; ++row) {
       size_t at = (row * shape->group_channels + c % shape->group_channels) * shape->inner;
-      for (size_t i = 0; i < shape->inner; ++i) {
-        weights[at + i] = weights[at + i] * s[c];
+      for (size_t i = at; i < at + shape->inner; ++i) {
+        const float value = load(dtype, weights, i) * s[c];
+        largest = fmaxf(largest, fabsf(value));
+        store(dtype, weights, i, value);
       }
     }
+    does_fit = does_fit && (dtype != OM_DTYPE_F16 || keeps_half(largest));
   }
+  return does_fit;
 }
 
-static void make_biases(const conv_shape *shape, const chain *f, float *biases) {
+/* False if they do not fit the type. */
+static bool make_biases(const conv_shape *shape, const chain *f, void *biases) {
+  const om_dtype dtype = shape->weights->dtype;
+  bool does_fit = true;
   for (size_t c = 0; c < shape->channels; ++c) {
-    float scaled = shape->bias ? element(shape->bias, c) * f->s[c] : 0.0f;
-    if (!shape->bias) {
-      biases[c] = f->t[c];
-    } else {
-      biases[c] = f->has_shift ? scaled + f->t[c] : scaled;
+    float bias = f->t[c];
+    if (shape->bias) {
+      const float scaled = element(shape->bias, c) * f->s[c];
+      bias = f->has_shift ? scaled + f->t[c] : scaled;
     }
+    store(dtype, biases, c, bias);
+    does_fit = does_fit && (dtype != OM_DTYPE_F16 || fabsf(bias) < 65504.0f);
   }
+  return does_fit;
+}
+
+static om_status drop_nodes(om_ctx *ctx, om_rewriter *rw, const om_node *conv, const chain *f) {
+  for (size_t i = 0; i < f->node_count; ++i) {
+    OM_TRY(
+        om_rewriter_drop(ctx, rw, f->nodes[i], "merged into the weights of '%.150s'", conv->name));
+  }
+  return OM_OK;
 }
 
 static om_status replace(
     om_ctx *ctx, om_rewriter *rw, om_node_id id, const conv_shape *shape, const chain *f) {
   const om_node *conv = &rw->graph->nodes[id];
-  const om_tensor vector = {.dtype = OM_DTYPE_F32, .rank = 1, .dims = {(int64_t)shape->channels}};
+  const om_tensor *w = shape->weights;
+  const om_tensor vector = {.dtype = w->dtype, .rank = 1, .dims = {(int64_t)shape->channels}};
   om_value_id inputs[3] = {conv->inputs[0], conv->inputs[1], OM_NO_VALUE};
   bool has_bias = shape->bias || f->has_shift;
+  bool does_fit = true;
   void *data;
   if (f->has_scale) {
-    const om_tensor *w = shape->weights;
-    const size_t bytes = om_tensor_elems(w) * sizeof(float);
+    const size_t bytes = w->data_bytes;
     OM_TRY(om_constant_ask(ctx, w, 0, bytes));
     OM_TRY(om_rewriter_add_constant(ctx, rw, conv->name, w, &data, &inputs[1]));
     OM_TRY(om_constant_read(ctx, w, 0, bytes, data));
-    scale_weights(shape, f->s, data);
-    om_graph_constant_copied(rw->graph, shape->weights);
+    does_fit = scale_weights(shape, f->s, data);
   }
   if (has_bias) {
     OM_TRY(om_rewriter_add_constant(ctx, rw, conv->name, &vector, &data, &inputs[2]));
-    make_biases(shape, f, data);
+    does_fit = make_biases(shape, f, data) && does_fit;
   }
+  if (!does_fit) return OM_OK;
+  if (f->has_scale) om_graph_constant_copied(rw->graph, w);
+  OM_TRY(drop_nodes(ctx, rw, conv, f));
   OM_TRY(om_rewriter_set_inputs(ctx, rw, id, inputs, has_bias ? 3 : 2));
   return om_rewriter_set_output(ctx, rw, id, conv->outputs[0], f->result);
 }
 
 static om_status fold_conv(om_ctx *ctx, om_rewriter *rw, om_node_id id, const conv_shape *shape) {
   om_status st = OM_OK;
-  const om_node *conv = &rw->graph->nodes[id];
-  chain f = {.result = conv->outputs[0]};
+  chain f = {.result = rw->graph->nodes[id].outputs[0]};
   om_node_id node;
   if (rw->uses[f.result] != 1) return OM_OK;
   OM_GO_NEW(f.s, shape->channels);
   OM_GO_NEW(f.t, shape->channels);
   for (size_t c = 0; c < shape->channels; ++c) f.s[c] = 1.0f;
-  for (;;) {
+  while (f.node_count < MOST_NODES) {
     OM_GO(extend(ctx, rw, shape, &f, &node));
     if (node == OM_NO_NODE) break;
-    OM_GO(om_rewriter_drop(ctx, rw, node, "merged into the weights of '%.150s'", conv->name));
+    f.nodes[f.node_count++] = node;
   }
-  if (f.result != conv->outputs[0]) OM_GO(replace(ctx, rw, id, shape, &f));
+  if (f.node_count > 0) OM_GO(replace(ctx, rw, id, shape, &f));
 done:
   om_delete(ctx, f.s);
   om_delete(ctx, f.t);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/om_float16.h"
 #include "harness/om_graph_builder.h"
 #include "rewrite/om_rewrite.h"
 
@@ -138,6 +139,64 @@ static void folds_batchnorm_into_the_convolution(void **state) {
     }
     om_model_destroy(model);
   }
+}
+
+/* x -> Cast -> Conv of float16 -> BatchNormalization -> Cast -> y. */
+static om_model *make_half_conv(bool is_tiny, uint16_t *weights, uint16_t *vectors) {
+  static const char *const names[] = {"scale", "shift", "mean", "variance"};
+  static const int64_t channels = 6;
+  om_graph_builder b;
+  float values[MOST_ELEMS];
+  fill(values, 6 * 4 * 9, 1);
+  for (int i = 0; i < 6 * 4 * 9; ++i) weights[i] = om_f16_from_f32(values[i]);
+  fill(values, 4 * 6, 2);
+  for (int i = 0; i < 4 * 6; ++i) {
+    const float value = i < 6 && is_tiny ? 1e-4f : i < 18 ? values[i] : values[i] + 1.5f;
+    vectors[i] = om_f16_from_f32(value);
+  }
+  om_build_begin(&b, 15);
+  om_value_id inputs[2];
+  inputs[0] = om_build_input(&b, "x", OM_DTYPE_F32, 4, (int64_t[]){1, 4, 5, 6}, NULL);
+  inputs[0] = om_build_node(&b, "Cast", "halves", 1, inputs);
+  om_build_int(&b, "to", 10);
+  inputs[1] = om_build_constant(&b, "weights", OM_DTYPE_F16, 4, (int64_t[]){6, 4, 3, 3}, weights);
+  om_value_id norm[5] = {om_build_node(&b, "Conv", "conv", 2, inputs)};
+  for (int i = 0; i < 4; ++i) {
+    norm[i + 1] = om_build_constant(&b, names[i], OM_DTYPE_F16, 1, &channels, vectors + i * 6);
+  }
+  om_value_id normed = om_build_node(&b, "BatchNormalization", "normed", 5, norm);
+  om_build_output(&b, om_build_node(&b, "Cast", "y", 1, &normed));
+  om_build_int(&b, "to", 1);
+  return om_build_model(&b);
+}
+
+static void folds_batchnorm_of_float16_in_fast_mode(void **state) {
+  static const int64_t dims[] = {1, 4, 5, 6};
+  static uint16_t weights[6 * 4 * 9], vectors[4 * 6];
+  float folded[MOST_ELEMS], apart[MOST_ELEMS];
+  (void)state;
+  om_model *model = make_half_conv(false, weights, vectors);
+  om_session *fast = make_session(model, OM_MODE_FAST, NULL);
+  om_session *exact = make_session(model, OM_MODE_EXACT, NULL);
+  assert_string_equal(reason_of(fast, "normed", OM_PLACE_FOLDED),
+                      "merged into the weights of 'conv'");
+  reason_of(exact, "normed", OM_PLACE_CPU);
+  const size_t count = run(fast, 4, dims, folded);
+  assert_int_equal(run(exact, 4, dims, apart), count);
+  check_close(folded, apart, count, 1.5e-3f);
+  om_session_destroy(fast);
+  om_session_destroy(exact);
+  om_model_destroy(model);
+}
+
+static void leaves_batchnorm_beyond_float16(void **state) {
+  static uint16_t weights[6 * 4 * 9], vectors[4 * 6];
+  (void)state;
+  om_model *model = make_half_conv(true, weights, vectors);
+  om_session *session = make_session(model, OM_MODE_FAST, NULL);
+  reason_of(session, "normed", OM_PLACE_CPU);
+  om_session_destroy(session);
+  om_model_destroy(model);
 }
 
 static void leaves_batchnorm_that_does_not_fit(void **state) {
@@ -421,6 +480,8 @@ static void lists_its_rewrites(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(folds_batchnorm_into_the_convolution),
+      cmocka_unit_test(folds_batchnorm_of_float16_in_fast_mode),
+      cmocka_unit_test(leaves_batchnorm_beyond_float16),
       cmocka_unit_test(leaves_batchnorm_that_does_not_fit),
       cmocka_unit_test(folds_scales_and_shifts_into_the_convolution),
       cmocka_unit_test(leaves_shifts_that_are_not_per_channel),
