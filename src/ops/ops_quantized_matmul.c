@@ -8,7 +8,8 @@
  *     scratch: [a] [b] [sums] [a's scales] [b's scales] [the product's own], 4 bytes an element
  *
  * Of integers [a] and [b] hold the zero points, and behind those of a its bytes where it was
- * float32.
+ * float32. Floats that have one factor a column come from the product itself: then there are no
+ * sums, and b's scales are the factors.
  */
 #include <inttypes.h>
 
@@ -254,6 +255,21 @@ static bool is_of_floats(const om_op_call *call) {
   return (OM_DT(call->inputs[0]->dtype) & OM_DT_FLOAT8) != 0;
 }
 
+/* Whether the product makes the floats. */
+static bool is_scaled_by_column(const om_op_call *call, const om_matmul *m) {
+  const om_qmatmul_params *p = call->params;
+  const om_tensor *a_scale = om_quantize_operand(call, p->roles.a_scale);
+  const om_tensor *b_scale = om_quantize_operand(call, p->roles.b_scale);
+  const om_tensor *bias = om_quantize_operand(call, p->roles.bias);
+  if (p->is_gemm || p->roles.y_scale != NONE || !b_scale || m->depth == 0) return false;
+  if (!p->quantizes_a && !(a_scale && om_tensor_elems(a_scale) == 1)) return false;
+  if (call->inputs[p->roles.b]->rank != 2 || (b_scale->rank > 1 && om_tensor_elems(b_scale) > 1)) {
+    return false;
+  }
+  return !bias ||
+         (bias->dtype == OM_DTYPE_F32 && bias->rank == 1 && bias->dims[0] == (int64_t)m->cols);
+}
+
 /* Rows of a or columns of b, over the batch. */
 static size_t line_count(const om_tensor *matrix, size_t depth) {
   return depth == 0 ? 0 : om_tensor_elems(matrix) / depth;
@@ -274,9 +290,10 @@ __attribute__((noinline)) static om_qmatmul_places places_of(const om_op_call *c
   places.a = take(&places, is_float ? om_tensor_elems(a) : a_rows);
   places.a_bytes = take(&places, p->quantizes_a ? (om_tensor_elems(a) + 3) / 4 : 0);
   places.b = take(&places, is_float ? om_tensor_elems(b) : line_count(b, m.depth));
-  places.sums = take(&places, om_tensor_elems(call->outputs[0]));
+  const bool is_scaled = is_scaled_by_column(call, &m);
+  places.sums = take(&places, is_scaled ? 0 : om_tensor_elems(call->outputs[0]));
   places.a_scale = take(&places, a_scale ? om_tensor_elems(a_scale) : 1);
-  places.b_scale = take(&places, b_scale ? om_tensor_elems(b_scale) : 1);
+  places.b_scale = take(&places, is_scaled ? m.cols : b_scale ? om_tensor_elems(b_scale) : 1);
   const size_t own =
       is_float ? om_matmul_scratch_bytes(&m, sizeof(float)) : om_matmul_bytes_scratch(&m, a_rows);
   places.own = take(&places, own / sizeof(int32_t));
@@ -338,6 +355,18 @@ __attribute__((noinline)) static void quantize_a(
   om_quantize_run(ctx, &job);
 }
 
+/* The factor of each column; own: a's scale, where it was quantized here. */
+static void load_factors(const om_op_call *call, float own, size_t cols, float *factors) {
+  const om_qmatmul_params *p = call->params;
+  const om_tensor *b_scale = om_quantize_operand(call, p->roles.b_scale);
+  const float a_scale = om_quantize_single(om_quantize_operand(call, p->roles.a_scale), own);
+  const size_t count = om_tensor_elems(b_scale);
+  om_cast_elems(b_scale->dtype, b_scale->data, OM_DTYPE_F32, factors, count, true);
+  for (size_t i = count; i < cols; ++i) factors[i] = factors[0];
+  for (size_t i = 0; i < cols; ++i) factors[i] = a_scale * factors[i];
+}
+
+/* The sums, y NULL: the operator's result. */
 __attribute__((noinline)) static void multiply_bytes(om_ctx *ctx,
                                                      const om_op_call *call,
                                                      uint32_t *y,
@@ -356,7 +385,8 @@ __attribute__((noinline)) static void multiply_bytes(om_ctx *ctx,
                              .y = y};
   describe_product(call, &product.m);
   const size_t a_rows = line_count(a, product.m.depth);
-  load_zeros(call, false, line_count(b, product.m.depth), scratch + at.b);
+  product.b_zero_count = line_count(b, product.m.depth);
+  load_zeros(call, false, product.b_zero_count, scratch + at.b);
   if (p->quantizes_a) {
     uint8_t *bytes = (uint8_t *)(scratch + at.a_bytes);
     float zero = 0.0f;
@@ -365,6 +395,14 @@ __attribute__((noinline)) static void multiply_bytes(om_ctx *ctx,
     product.a = bytes;
   } else {
     load_zeros(call, true, a_rows, scratch + at.a);
+  }
+  if (!y) {
+    const om_tensor *bias = om_quantize_operand(call, p->roles.bias);
+    float *factors = (float *)(void *)(scratch + at.b_scale);
+    load_factors(call, *out_scale, product.m.cols, factors);
+    product.floats = call->outputs[0]->data;
+    product.factors = factors;
+    product.bias = bias ? bias->data : NULL;
   }
   om_matmul_bytes_run(ctx, &product, a_rows, scratch + at.own);
 }
@@ -448,6 +486,13 @@ static void requantize(om_ctx *ctx, const om_op_call *call, const om_tensor *sum
   om_requantize_run(ctx, &job);
 }
 
+/* Not inlined: the description is large. */
+__attribute__((noinline)) static bool makes_floats(const om_op_call *call) {
+  om_matmul m;
+  describe_product(call, &m);
+  return !is_of_floats(call) && is_scaled_by_column(call, &m);
+}
+
 static om_status run(om_ctx *ctx, const om_op_call *call) {
   const om_qmatmul_params *p = call->params;
   const om_qmatmul_places at = places_of(call);
@@ -456,6 +501,10 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
   om_tensor sums = *call->outputs[0];
   float own = 1.0f;
   if (om_tensor_elems(&sums) == 0) return OM_OK;
+  if (makes_floats(call)) {
+    multiply_bytes(ctx, call, NULL, &own);
+    return OM_OK;
+  }
   sums.dtype = is_float ? OM_DTYPE_F32 : OM_DTYPE_I32;
   if (!is_whole) sums.data = (int32_t *)call->scratch + at.sums;
   if (is_float) {

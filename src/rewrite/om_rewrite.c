@@ -9,6 +9,7 @@ static const om_rewrite *const table[] = {
     &om_rewrite_einsum,
     &om_rewrite_variadic,
     &om_rewrite_qlinear,
+    &om_rewrite_scaled_products,
     &om_rewrite_drop_identity,
     &om_rewrite_drop_expand,
     &om_rewrite_gelu_from_parts,

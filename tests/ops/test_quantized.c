@@ -359,12 +359,35 @@ static const om_op_case to_float_cases[] = {
                 "i8 5 = 1 2 3 4 5",
                 "f32 5"}},
     {.name = "no_zeros", .inputs = {"u8 3x7", "u8 7x5", "f32 1 = 0.1", "f32 1 = 0.2"}},
+    {.name = "wide",
+     .inputs = {"u8 3x300 range 0 255",
+                "i8 300x70 range -128 127",
+                "f32 scalar = 0.02",
+                "f32 70 range 0.001 0.01",
+                "u8 3 = 0 9 255",
+                "i8 70 range -3 3",
+                "f32 70"}},
+    {.name = "one_scale",
+     .inputs = {"i8 2x9x40 range -128 127",
+                "u8 40x33 range 0 255",
+                "f32 1 = 0.1",
+                "f32 scalar = 0.2",
+                "i8 1 = -7",
+                "u8 1 = 128"}},
+    {.name = "empty_depth",
+     .inputs = {"u8 2x0", "i8 0x3", "f32 1 = 0.1", "f32 1 = 0.2", "-", "-", "f32 3"}},
     {.name = "bias_of_rows",
      .inputs = {"u8 3x7", "u8 7x5", "f32 1 = 0.1", "f32 1 = 0.2", "-", "-", "f32 3x1"},
      .declined = "its bias is no list of float32"},
     {.name = "bias_shape",
      .inputs = {"u8 3x7", "u8 7x5", "f32 1", "f32 1", "-", "-", "f32 4"},
      .error = "Input 6"},
+};
+
+static const om_op_case to_float_vector_cases[] = {
+    {.name = "vector",
+     .inputs = {"u8 2 = 1 2", "i8 2x2 = 1 2 3 4", "f32 1 = 0.5", "f32 1 = 0.25", "u8 1 = 1"},
+     .expected = {"0.375 0.5"}},
 };
 
 static const om_op_case dynamic_cases[] = {
@@ -545,6 +568,7 @@ static const om_op_suite suites[] = {
      .case_count = sizeof gemm_cases / sizeof gemm_cases[0],
      .reference = matmul},
     OM_QUANTIZED_SUITE("MatMulIntegerToFloat", "com.microsoft", to_float_cases, matmul),
+    OM_QUANTIZED_SUITE("MatMulIntegerToFloat", "com.microsoft", to_float_vector_cases, NULL),
     OM_QUANTIZED_SUITE("DynamicQuantizeMatMul", "com.microsoft", dynamic_cases, NULL),
     OM_QUANTIZED_SUITE("ConvInteger", NULL, conv_integer_cases, conv),
     OM_QUANTIZED_SUITE("QLinearConv", NULL, conv_linear_cases, conv),

@@ -1,5 +1,8 @@
-/* quantized_from_parts: graphs between DequantizeLinear and QuantizeLinear in fast mode beside the
+/* Rewrites of quantized operators.
+ *
+ * quantized_from_parts: graphs between DequantizeLinear and QuantizeLinear in fast mode beside the
  * same in exact mode, where the rewrite is not applied: results are at most one step of y's scale
+ * apart. scaled_products: bits beside those of the same nodes, where another reader keeps them
  * apart. Which nodes are left is checked too. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,12 +55,36 @@ static const char constants[] =
     "nb = Constant() value_ints=[-900, 800, 70, 6, 5, 444, 3, 2]; bb = Cast(nb) to=6; "
     "sb = Mul(sx, sw); b = DequantizeLinear(bb, sb) axis=0; c = Cast(nb) to=1; ";
 
-static size_t run(const graph_case *c, om_mode mode, float *out, int *out_left) {
-  static char text[TEXT_BYTES];
+/* The elements of y, of the graph for x, [2, 6, 9, 10]; how many nodes of the type are left. */
+static size_t run_text(
+    const char *name, const char *text, om_mode mode, const char *type, float *out, int *out_left) {
   om_text_rig rig;
   om_session_options options = OM_SESSION_OPTIONS_INIT;
   float x[2 * 6 * 9 * 10];
   const om_diagnostics *d = NULL;
+  for (size_t i = 0; i < OM_COUNT_OF(x); ++i) x[i] = (float)((i * 7919) % 1000) / 500.0f - 1.0f;
+  options.mode = mode;
+  om_text_rig_open(&rig, text, 17, &options);
+  om_named_tensor input = {"x", om_tensor_of(OM_DTYPE_F32, 4, (int64_t[]){2, 6, 9, 10}, x)};
+  om_named_tensor output = {"y", {0}};
+  if (om_text_rig_run(&rig, &input, 1, &output, 1) != OM_OK) {
+    fail_msg("%s: %s", name, rig.error.message);
+  }
+  const size_t count = om_tensor_elems(&output.tensor);
+  assert_true(count > 0 && count <= MOST_ELEMS);
+  memcpy(out, output.tensor.data, count * sizeof *out);
+  assert_int_equal(om_session_diagnose(rig.session, &input, 1, &d, &rig.error), OM_OK);
+  *out_left = 0;
+  for (size_t i = 0; i < d->node_count; ++i) {
+    const bool runs = d->nodes[i].place == OM_PLACE_CPU && d->nodes[i].output_count > 0;
+    if (runs && strcmp(d->nodes[i].op_type, type) == 0) *out_left += 1;
+  }
+  om_text_rig_close(&rig);
+  return count;
+}
+
+static size_t run(const graph_case *c, om_mode mode, float *out, int *out_left) {
+  static char text[TEXT_BYTES];
   const int length =
       snprintf(text,
                sizeof text,
@@ -68,25 +95,7 @@ static size_t run(const graph_case *c, om_mode mode, float *out, int *out_left) 
                c->nodes,
                c->zero);
   assert_true(length > 0 && length < TEXT_BYTES);
-  for (size_t i = 0; i < OM_COUNT_OF(x); ++i) x[i] = (float)((i * 7919) % 1000) / 500.0f - 1.0f;
-  options.mode = mode;
-  om_text_rig_open(&rig, text, 17, &options);
-  om_named_tensor input = {"x", om_tensor_of(OM_DTYPE_F32, 4, (int64_t[]){2, 6, 9, 10}, x)};
-  om_named_tensor output = {"y", {0}};
-  if (om_text_rig_run(&rig, &input, 1, &output, 1) != OM_OK) {
-    fail_msg("%s: %s", c->name, rig.error.message);
-  }
-  const size_t count = om_tensor_elems(&output.tensor);
-  assert_true(count > 0 && count <= MOST_ELEMS);
-  memcpy(out, output.tensor.data, count * sizeof *out);
-  assert_int_equal(om_session_diagnose(rig.session, &input, 1, &d, &rig.error), OM_OK);
-  *out_left = 0;
-  for (size_t i = 0; i < d->node_count; ++i) {
-    const bool runs = d->nodes[i].place == OM_PLACE_CPU && d->nodes[i].output_count > 0;
-    if (runs && strcmp(d->nodes[i].op_type, c->left) == 0) *out_left += 1;
-  }
-  om_text_rig_close(&rig);
-  return count;
+  return run_text(c->name, text, mode, c->left, out, out_left);
 }
 
 static void check(const graph_case *c) {
@@ -199,10 +208,56 @@ static void others_stay(void **state) {
   for (size_t i = 0; i < OM_COUNT_OF(cases); ++i) check(&cases[i]);
 }
 
+/* The product that two read keeps its parts. Both halves of y are the same. */
+static void products_make_floats(void **state) {
+  static const struct {
+    const char *name, *nodes; /* from the sums m, twice: c and k, and the scale s, to f and g */
+    int count;
+  } cases[] = {
+      {"bias", "t = Mul(c, s); f = Add(t, b); u = Mul(k, s); g = Add(u, b);", 1},
+      {"bias_first", "t = Mul(s, c); f = Add(b, t); u = Mul(s, k); g = Add(b, u);", 1},
+      {"no_bias", "f = Mul(c, s); g = Mul(k, s);", 1},
+      {"rows_of_bias", "t = Mul(c, s); f = Add(t, r); u = Mul(k, s); g = Add(u, r);", 1},
+      {"other_scale", "f = Mul(c, b); g = Mul(k, b);", 0},
+  };
+  static float y[MOST_ELEMS];
+  static char text[TEXT_BYTES];
+  (void)state;
+  for (size_t i = 0; i < OM_COUNT_OF(cases); ++i) {
+    int left = 0;
+    snprintf(
+        text,
+        sizeof text,
+        "(x: f32[2, 6, 9, 10]) -> y { q, sq, zq = DynamicQuantizeLinear(x); "
+        "o = Constant() value_float=0.0; l = Constant() value_float=80.0; i = Constant() "
+        "value_float=1.0; w1 = Range(o, l, i); w2 = Sin(w1); w3 = Constant() value_float=100.0; "
+        "w4 = Mul(w2, w3); h = Constant() value_ints=[10, 8]; w5 = Reshape(w4, h); w = "
+        "Cast(w5) to=3; sw = Constant() value_float=0.003; s = Mul(sq, sw); "
+        "b = Constant() value_floats=[0.1, -0.2, 0.3, 0.4, -0.5, 0.6, 0.7, 0.8]; "
+        "r1 = Constant() value_ints=[9, 1]; r2 = Constant() value_float=9.0; r3 = Range(o, r2, "
+        "i); r = Reshape(r3, r1); "
+        "m = MatMulInteger(q, w, zq); c = Cast(m) to=1; "
+        "n = MatMulInteger(q, w, zq); k = Cast(n) to=1; "
+        "%s e = Sub(k, k); v = Add(g, e); y = Concat(f, v) axis=0; }",
+        cases[i].nodes);
+    for (int mode = 0; mode < 2; ++mode) {
+      const size_t count = run_text(cases[i].name,
+                                    text,
+                                    mode == 0 ? OM_MODE_EXACT : OM_MODE_FAST,
+                                    "MatMulIntegerToFloat",
+                                    y,
+                                    &left);
+      assert_memory_equal(y, y + count / 2, count / 2 * sizeof *y);
+      if (left != cases[i].count) fail_msg("%s: %d are left", cases[i].name, left);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(operators_run_on_bytes),
       cmocka_unit_test(others_stay),
+      cmocka_unit_test(products_make_floats),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

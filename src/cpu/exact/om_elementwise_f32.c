@@ -10,7 +10,7 @@
 #endif
 
 #define OM_UNARY(number, type, name, opset, scalar_count, expression)    \
-  OM_CLONES static void name##_f32(                                      \
+  OM_CLONES_WIDE static void name##_f32(                                 \
       const void *const *in, void *out, size_t count, const void *arg) { \
     const float *xs = in[0];                                             \
     float *ys = out;                                                     \

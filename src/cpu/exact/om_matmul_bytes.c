@@ -3,7 +3,8 @@
  * is the other one than a's.
  *
  *     scratch: [sums of a's rows] [a with its terms side by side, where they are not] [slots]
- *     slot:    [panel] [1, 1, ...: a row that gives the sums of b's columns] [their sums] [sums]
+ *     slot:    [panel] [1, 1, ...: a row that gives the sums of b's columns] [their sums]
+ *              [what zero points take off, factors, bias] [sums]
  */
 #include "cpu/exact/om_matmul_bytes.h"
 
@@ -23,6 +24,9 @@ typedef struct slot {
   uint8_t panel[TERMS * LANES];
   uint8_t ones[TERMS];
   uint32_t col_sums[LANES];
+  uint32_t a_zero; /* of the last row, and what it takes off each column: */
+  uint32_t taken[LANES];
+  float factors[LANES], bias[LANES]; /* of the strip's columns */
   uint32_t sums[ROWS * LANES];
 } slot;
 
@@ -30,7 +34,8 @@ typedef struct job {
   const om_matmul_bytes *p;
   const uint8_t *a; /* terms side by side */
   size_t a_stride;
-  uint32_t *row_sums; /* of a less its zero points */
+  uint32_t *row_sums; /* of a less its zero points; where b has any */
+  bool has_b_zeros;   /* as the panel's bytes have them */
   slot *slots;
   size_t row_parts, strips, part_count, slot_count;
 } job;
@@ -115,25 +120,37 @@ static void pack(
 
 /* ---- Strips ---- */
 
-/* What the zero points take off, and the way to y. */
-OM_CLONES static void store_row(size_t width,
-                                const uint32_t *sums,
-                                const uint32_t *col_sums,
-                                const int32_t *b_zeros,
-                                uint32_t flip,
-                                uint32_t a_zero,
-                                uint32_t row_sum,
-                                uint32_t *y) {
-  for (size_t i = 0; i < width; ++i) {
-    y[i] = sums[i] - a_zero * col_sums[i] - ((uint32_t)b_zeros[i] - flip) * row_sum;
-  }
+/* What the zero points of b's columns take off a row. */
+OM_CLONES static void take_b_zeros(
+    size_t width, const int32_t *zeros, uint32_t flip, uint32_t row_sum, uint32_t *sums) {
+  for (size_t i = 0; i < width; ++i) sums[i] -= ((uint32_t)zeros[i] - flip) * row_sum;
+}
+
+/* What a zero point of a takes off a row. */
+OM_CLONES static void multiply_sums(const uint32_t *col_sums, uint32_t a_zero, uint32_t *taken) {
+  for (size_t i = 0; i < LANES; ++i) taken[i] = a_zero * col_sums[i];
+}
+
+OM_CLONES static void finish_sums(const uint32_t *sums, const uint32_t *taken, uint32_t *y) {
+  for (size_t i = 0; i < LANES; ++i) y[i] = sums[i] - taken[i];
+}
+
+OM_CLONES static void finish_floats(const uint32_t *sums,
+                                    const uint32_t *taken,
+                                    const float *factors,
+                                    float *y) {
+  for (size_t i = 0; i < LANES; ++i) y[i] = (float)(int32_t)(sums[i] - taken[i]) * factors[i];
+}
+
+OM_CLONES static void add_bias(const float *bias, float *y) {
+  for (size_t i = 0; i < LANES; ++i) y[i] = y[i] + bias[i];
 }
 
 typedef struct strip {
   size_t a_row, b_col; /* over the batch */
   size_t rows, width;
   const uint8_t *b;
-  uint32_t *y;
+  size_t y;
 } strip;
 
 static strip strip_at(const job *j, size_t index) {
@@ -155,7 +172,37 @@ static strip strip_at(const job *j, size_t index) {
                  .rows = at_most(m->rows - row, ROWS),
                  .width = at_most(m->cols - col, LANES),
                  .b = j->p->b + b_offset + col * m->b_col_stride,
-                 .y = j->p->y + y};
+                 .y = y};
+}
+
+/* What the panel's sign took off b, or added to it, its zero points do too. */
+static uint32_t flip_of(const om_matmul_bytes *p) {
+  if (p->is_a_signed != p->is_b_signed) return 0;
+  return p->is_b_signed ? (uint32_t)-128 : 128u;
+}
+
+static void store_row(const job *j, const strip *s, slot *own, size_t row) {
+  const om_matmul_bytes *p = j->p;
+  const size_t to = s->y + row * p->m.cols;
+  const uint32_t a_zero = (uint32_t)p->a_zeros[s->a_row + row];
+  uint32_t *sums = own->sums + row * LANES;
+  if (row == 0 || a_zero != own->a_zero) {
+    own->a_zero = a_zero;
+    multiply_sums(own->col_sums, a_zero, own->taken);
+  }
+  if (j->has_b_zeros) {
+    take_b_zeros(s->width, p->b_zeros + s->b_col, flip_of(p), j->row_sums[s->a_row + row], sums);
+  }
+  if (p->y) {
+    uint32_t whole[LANES];
+    finish_sums(sums, own->taken, whole);
+    memcpy(p->y + to, whole, s->width * sizeof *whole);
+  } else {
+    float values[LANES];
+    finish_floats(sums, own->taken, own->factors, values);
+    if (p->bias) add_bias(own->bias, values);
+    memcpy(p->floats + to, values, s->width * sizeof *values);
+  }
 }
 
 static void run_strip(const job *j, const strip *s, slot *own) {
@@ -171,6 +218,10 @@ static void run_strip(const job *j, const strip *s, slot *own) {
                      .is_a_signed = p->is_a_signed,
                      .panel = own->panel,
                      .sums = own->sums};
+  if (p->floats) {
+    memcpy(own->factors, p->factors + s->b_col, s->width * sizeof *own->factors);
+    if (p->bias) memcpy(own->bias, p->bias + s->b_col, s->width * sizeof *own->bias);
+  }
   for (size_t k = 0; k < depth; k += TERMS) {
     g.terms = ones.terms = at_most(depth - k, TERMS);
     g.is_first = ones.is_first = k == 0;
@@ -179,19 +230,7 @@ static void run_strip(const job *j, const strip *s, slot *own) {
     om_byte_group_run(&ones);
     om_byte_group_run(&g);
   }
-  /* What the panel's sign took off b, or added to it, its zero points do too. */
-  uint32_t flip = 0;
-  if (p->is_a_signed == p->is_b_signed) flip = p->is_b_signed ? (uint32_t)-128 : 128u;
-  for (size_t row = 0; row < s->rows; ++row) {
-    store_row(s->width,
-              own->sums + row * LANES,
-              own->col_sums,
-              p->b_zeros + s->b_col,
-              flip,
-              (uint32_t)p->a_zeros[s->a_row + row],
-              j->row_sums[s->a_row + row],
-              s->y + row * p->m.cols);
-  }
+  for (size_t row = 0; row < s->rows; ++row) store_row(j, s, own, row);
 }
 
 static void run_slots(void *arg, size_t begin, size_t end) {
@@ -237,6 +276,10 @@ void om_matmul_bytes_run(om_ctx *ctx, const om_matmul_bytes *p, size_t a_rows, v
     turn_a(ctx, p, turned);
     j.a = turned;
   }
-  om_parallel_for(ctx, a_rows, GRAIN, sum_rows, &j);
+  const int32_t flip = (int32_t)flip_of(p);
+  for (size_t i = 0; i < p->b_zero_count; ++i) {
+    j.has_b_zeros = j.has_b_zeros || p->b_zeros[i] != flip;
+  }
+  if (j.has_b_zeros) om_parallel_for(ctx, a_rows, GRAIN, sum_rows, &j);
   om_parallel_for(ctx, j.slot_count, 1, run_slots, &j);
 }

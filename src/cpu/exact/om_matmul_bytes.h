@@ -15,8 +15,12 @@ typedef struct om_matmul_bytes {
   const uint8_t *a, *b; /* bits of int8 or uint8 */
   bool is_a_signed, is_b_signed;
   const int32_t *a_zeros; /* of each row of a, over its batch */
-  const int32_t *b_zeros; /* of each column of b, over its batch */
-  uint32_t *y;
+  const int32_t *b_zeros; /* of each column of b, over its batch: */
+  size_t b_zero_count;
+  uint32_t *y;          /* the sums, or NULL: floats, */
+  float *floats;        /* sums * factor + bias; there are terms, and b has no batch */
+  const float *factors; /* of each column of b */
+  const float *bias;    /* likewise; NULL: none */
 } om_matmul_bytes;
 
 /* Bytes of scratch, aligned to 64; a_rows: over a's batch. */

@@ -252,32 +252,40 @@ void om_dequantize_run(om_ctx *ctx, const om_quantize_job *job) {
 
 /* ---- A tensor's own range ---- */
 
-enum { RANGE_LANES = 16 };
+/* Bits of floats whose order as integers is that of the values: -NaN, -infinity, ..., infinity,
+ * NaN. */
+static inline int32_t order_of(int32_t bits) {
+  return bits ^ (int32_t)((uint32_t)(bits >> 31) >> 1);
+}
 
-/* Each lane's least and largest with `count` more values. */
-OM_CLONES static void widen_range(const float *values,
-                                  size_t count,
-                                  float least[RANGE_LANES],
-                                  float largest[RANGE_LANES]) {
-  for (size_t i = 0; i < count; i += RANGE_LANES) {
-    const size_t lanes = count - i < RANGE_LANES ? count - i : RANGE_LANES;
-    for (size_t k = 0; k < lanes; ++k) {
-      least[k] = om_min(least[k], values[i + k]);
-      largest[k] = om_max(largest[k], values[i + k]);
-    }
+/* The least and the largest of the values and 0, as integers in their order. */
+OM_CLONES static void find_range(const float *values,
+                                 size_t count,
+                                 int32_t *out_least,
+                                 int32_t *out_largest) {
+  int32_t least = 0, largest = 0;
+  for (size_t i = 0; i < count; ++i) {
+    int32_t bits;
+    memcpy(&bits, values + i, sizeof bits);
+    const int32_t order = order_of(bits);
+    least = order < least ? order : least;
+    largest = order > largest ? order : largest;
   }
+  *out_least = least;
+  *out_largest = largest;
+}
+
+static float float_of(int32_t order) {
+  const int32_t bits = order_of(order); /* its own inverse */
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
 }
 
 void om_quantize_range(const float *values, size_t count, float *out_scale, float *out_zero) {
-  float lows[RANGE_LANES] = {0};
-  float highs[RANGE_LANES] = {0};
-  float least = 0.0f;
-  float largest = 0.0f;
-  widen_range(values, count, lows, highs);
-  for (size_t k = 0; k < RANGE_LANES; ++k) { /* exact in any order */
-    least = om_min(least, lows[k]);
-    largest = om_max(largest, highs[k]);
-  }
+  int32_t low, high;
+  find_range(values, count, &low, &high);
+  const float least = float_of(low), largest = float_of(high);
   *out_scale = om_div(largest - least, 255.0f);
   if (*out_scale == 0.0f) *out_scale = 1.0f; /* all values are 0, or too small to tell */
   *out_zero = om_round(om_min(om_max(om_div(-least, *out_scale), 0.0f), 255.0f));
