@@ -13,6 +13,7 @@
 #define om_byte_panel_fill picked_panel
 #define om_byte_group_run  picked_run
 #define om_byte_taps_run   picked_taps
+#define om_byte_dots_run   picked_dots
 #define om_byte_finish_run picked_finish
 #include "cpu/exact/om_byte_group.c"
 
@@ -176,6 +177,52 @@ static void windows_overlap(void **state) {
   check_taps(picked_taps);
 }
 
+/* ---- One row ---- */
+
+typedef void (*dots_fn)(const om_byte_dots *d);
+
+static void check_dots(dots_fn run) {
+  enum { COLS = 3, MOST = 300, B_STRIDE = MOST + 5 };
+  for (size_t terms = 1; terms <= MOST; ++terms) {
+    for (int kind = 0; kind < 8; ++kind) {
+      const bool is_signed = kind % 2 != 0;
+      uint32_t sums[COLS] = {7, 8, 9};
+      const om_byte_dots d = {.a = a,
+                              .b = panel,
+                              .b_stride = B_STRIDE,
+                              .flip = (uint8_t)(kind / 2 % 2 * 0x80),
+                              .is_a_signed = is_signed,
+                              .terms = terms,
+                              .count = COLS,
+                              .is_first = kind / 4 != 0,
+                              .sums = sums};
+      run(&d);
+      for (size_t i = 0; i < COLS; ++i) {
+        uint32_t sum = d.is_first ? 0 : 7 + (uint32_t)i;
+        for (size_t k = 0; k < terms; ++k) {
+          sum += value_of(a[k], is_signed) * value_of(panel[i * B_STRIDE + k] ^ d.flip, !is_signed);
+        }
+        assert_int_equal(sums[i], sum);
+      }
+    }
+  }
+}
+
+static void rows_of_one(void **state) {
+  uint32_t seed = 5;
+  (void)state;
+  for (size_t i = 0; i < sizeof a; ++i) a[i] = (uint8_t)((seed = seed * 1664525u + 1u) >> 24);
+  for (size_t i = 0; i < sizeof panel; ++i) {
+    panel[i] = (uint8_t)((seed = seed * 1664525u + 1u) >> 24);
+  }
+#if defined(__x86_64__)
+  check_dots(dots_sse2);
+  if (__builtin_cpu_supports("avx2")) check_dots(dots_avx2);
+  if (__builtin_cpu_supports("avx512vnni")) check_dots(dots_vnni);
+#endif
+  check_dots(picked_dots);
+}
+
 /* ---- Sums to bytes ---- */
 
 typedef void (*finish_fn)(const om_byte_finish *f);
@@ -236,6 +283,7 @@ int main(void) {
       cmocka_unit_test(the_largest_fit),
       cmocka_unit_test(panels_have_each_term),
       cmocka_unit_test(windows_overlap),
+      cmocka_unit_test(rows_of_one),
       cmocka_unit_test(sums_are_rounded),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

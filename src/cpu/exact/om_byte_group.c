@@ -268,6 +268,12 @@ void om_byte_taps_run(const om_byte_taps *t) {
   OM_NARROWEST(taps)(t);
 }
 
+void om_byte_dots_run(const om_byte_dots *d) {
+  OM_PICK("avx512vnni", dots_vnni, d)
+  OM_PICK("avx2", dots_avx2, d)
+  OM_NARROWEST(dots)(d);
+}
+
 void om_byte_finish_run(const om_byte_finish *f) {
   OM_PICK("avx512vnni", finish_vnni, f)
   OM_PICK("avx2", finish_avx2, f)

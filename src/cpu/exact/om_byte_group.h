@@ -81,6 +81,21 @@ typedef struct om_byte_taps {
 
 void om_byte_taps_run(const om_byte_taps *t);
 
+/* sums[i] = the sum of a[k] * (b[i * b_stride + k] ^ flip) over the terms k, or that added to what
+ * stands there: one row of a, columns of b as they lie, for products too small to bring b into
+ * panels. One side is signed and the other is not. */
+typedef struct om_byte_dots {
+  const uint8_t *a, *b;
+  size_t b_stride;
+  uint8_t flip;
+  bool is_a_signed;
+  size_t terms, count;
+  bool is_first;
+  uint32_t *sums;
+} om_byte_dots;
+
+void om_byte_dots_run(const om_byte_dots *d);
+
 /* Sums as bytes: y = round((sum + add) * factor) + zero, saturated, NaN as 0, for rows with an
  * addition and a factor of their own. */
 typedef struct om_byte_finish {

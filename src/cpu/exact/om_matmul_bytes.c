@@ -18,6 +18,7 @@ enum {
   TERMS = 1024,
   MAX_SLOTS = 64, /* pieces of parallel work, each with its own scratch */
   GRAIN = 64,     /* rows of a, whose sums are taken at once */
+  FEW_ROWS = 4,   /* for which a turned b is not brought into panels */
 };
 
 typedef struct slot {
@@ -35,7 +36,8 @@ typedef struct job {
   const uint8_t *a; /* terms side by side */
   size_t a_stride;
   uint32_t *row_sums; /* of a less its zero points; where b has any */
-  bool has_b_zeros;   /* as the panel's bytes have them */
+  bool has_a_zeros;
+  bool has_b_zeros; /* as the panel's bytes have them */
   slot *slots;
   size_t row_parts, strips, part_count, slot_count;
 } job;
@@ -89,10 +91,15 @@ static void sum_rows(void *arg, size_t begin, size_t end) {
 
 /* ---- Panels ---- */
 
+/* What gives b the other sign than a's. */
+static uint8_t panel_flip(const om_matmul_bytes *p) {
+  return p->is_a_signed == p->is_b_signed ? 0x80 : 0;
+}
+
 /* `terms` rows of `width` columns of b. */
 static void pack(
     const om_matmul_bytes *p, const uint8_t *b, size_t terms, size_t width, uint8_t *panel) {
-  const uint8_t flip = p->is_a_signed == p->is_b_signed ? 0x80 : 0;
+  const uint8_t flip = panel_flip(p);
   const size_t step = p->m.b_depth_stride;
   if (p->m.b_col_stride == 1) {
     om_byte_panel_fill(&(om_byte_panel){.from = b,
@@ -188,7 +195,8 @@ static void store_row(const job *j, const strip *s, slot *own, size_t row) {
   uint32_t *sums = own->sums + row * LANES;
   if (row == 0 || a_zero != own->a_zero) {
     own->a_zero = a_zero;
-    multiply_sums(own->col_sums, a_zero, own->taken);
+    if (a_zero == 0) memset(own->taken, 0, sizeof own->taken);
+    if (a_zero != 0) multiply_sums(own->col_sums, a_zero, own->taken);
   }
   if (j->has_b_zeros) {
     take_b_zeros(s->width, p->b_zeros + s->b_col, flip_of(p), j->row_sums[s->a_row + row], sums);
@@ -205,30 +213,59 @@ static void store_row(const job *j, const strip *s, slot *own, size_t row) {
   }
 }
 
+/* The sums of terms [k, k + count), by panels. */
+static void sum_panel(const job *j, const strip *s, size_t k, size_t count, slot *own) {
+  const om_matmul_bytes *p = j->p;
+  om_byte_group g = {.a = own->ones,
+                     .a_stride = j->a_stride,
+                     .rows = 1,
+                     .is_a_signed = p->is_a_signed,
+                     .panel = own->panel,
+                     .terms = count,
+                     .is_first = k == 0,
+                     .sums = own->col_sums};
+  pack(p, s->b + k * p->m.b_depth_stride, count, s->width, own->panel);
+  if (j->has_a_zeros) om_byte_group_run(&g);
+  g.a = j->a + s->a_row * j->a_stride + k;
+  g.rows = s->rows;
+  g.sums = own->sums;
+  om_byte_group_run(&g);
+}
+
+/* The same of a turned b as it lies. */
+static void sum_dots(const job *j, const strip *s, size_t k, size_t count, slot *own) {
+  const om_matmul_bytes *p = j->p;
+  om_byte_dots d = {.a = own->ones,
+                    .b = s->b + k,
+                    .b_stride = p->m.b_col_stride,
+                    .flip = panel_flip(p),
+                    .is_a_signed = p->is_a_signed,
+                    .terms = count,
+                    .count = s->width,
+                    .is_first = k == 0,
+                    .sums = own->col_sums};
+  if (j->has_a_zeros) om_byte_dots_run(&d);
+  for (size_t row = 0; row < s->rows; ++row) {
+    d.a = j->a + (s->a_row + row) * j->a_stride + k;
+    d.sums = own->sums + row * LANES;
+    om_byte_dots_run(&d);
+  }
+}
+
 static void run_strip(const job *j, const strip *s, slot *own) {
   const om_matmul_bytes *p = j->p;
   const size_t depth = p->m.depth;
-  om_byte_group ones = {.a = own->ones,
-                        .rows = 1,
-                        .is_a_signed = p->is_a_signed,
-                        .panel = own->panel,
-                        .sums = own->col_sums};
-  om_byte_group g = {.a_stride = j->a_stride,
-                     .rows = s->rows,
-                     .is_a_signed = p->is_a_signed,
-                     .panel = own->panel,
-                     .sums = own->sums};
+  const bool is_dotted = s->rows <= FEW_ROWS && p->m.b_depth_stride == 1 && p->m.b_col_stride != 1;
   if (p->floats) {
     memcpy(own->factors, p->factors + s->b_col, s->width * sizeof *own->factors);
     if (p->bias) memcpy(own->bias, p->bias + s->b_col, s->width * sizeof *own->bias);
   }
   for (size_t k = 0; k < depth; k += TERMS) {
-    g.terms = ones.terms = at_most(depth - k, TERMS);
-    g.is_first = ones.is_first = k == 0;
-    g.a = j->a + s->a_row * j->a_stride + k;
-    pack(p, s->b + k * p->m.b_depth_stride, g.terms, s->width, own->panel);
-    om_byte_group_run(&ones);
-    om_byte_group_run(&g);
+    if (is_dotted) {
+      sum_dots(j, s, k, at_most(depth - k, TERMS), own);
+    } else {
+      sum_panel(j, s, k, at_most(depth - k, TERMS), own);
+    }
   }
   for (size_t row = 0; row < s->rows; ++row) store_row(j, s, own, row);
 }
@@ -280,6 +317,7 @@ void om_matmul_bytes_run(om_ctx *ctx, const om_matmul_bytes *p, size_t a_rows, v
   for (size_t i = 0; i < p->b_zero_count; ++i) {
     j.has_b_zeros = j.has_b_zeros || p->b_zeros[i] != flip;
   }
+  for (size_t i = 0; i < a_rows; ++i) j.has_a_zeros = j.has_a_zeros || p->a_zeros[i] != 0;
   if (j.has_b_zeros) om_parallel_for(ctx, a_rows, GRAIN, sum_rows, &j);
   om_parallel_for(ctx, j.slot_count, 1, run_slots, &j);
 }
