@@ -30,6 +30,8 @@ enum {
   MAX_LINES = 16, /* and how many rows of four taps there may be */
   MAX_SLOTS = 32, /* pieces of parallel work, each with its own scratch */
   SLACK = 64,     /* bytes behind the planes: whole vectors are read */
+  LOOSE = 16,     /* bytes that are copied at once where more may be written */
+  PADS = 8,       /* bytes of padding that are written at once */
 };
 
 typedef struct plane_axis {
@@ -135,7 +137,7 @@ static void plan_depthwise(const om_conv_pass *pass, plan *p) {
   p->items = (size_t)pass->groups;
   const size_t chunk =
       om_size_align(sizeof(quads), 64) + 2 * CHUNK * sizeof(uint32_t) + p->lines * p->span * 4;
-  p->slot_bytes = aligned(plus(plus(chunk, p->planes), p->results));
+  p->slot_bytes = aligned(plus(plus(chunk, p->planes), plus(p->results, LOOSE)));
 }
 
 static void plan_product(const om_conv_pass *pass, plan *p) {
@@ -276,41 +278,67 @@ static inside inside_of(const plane_axis *p, int64_t phase, int64_t in) {
   return i;
 }
 
-/* One plane, of the padding so far. */
+/* Copies whole blocks: up to 15 bytes more are read (of every second one 31), and written. */
+static void copy_loosely(const uint8_t *from, size_t step, size_t count, uint8_t *to) {
+  for (size_t i = 0; i < count; i += LOOSE) {
+    if (step == 1) {
+      memcpy(to + i, from + i, LOOSE);
+    } else {
+      copy_second(from + 2 * i, LOOSE, to + i);
+    }
+  }
+}
+
+/* One plane, of the padding so far; x_end: behind the last element that there is. Rows are written
+ * loosely where the next one is written behind them, and the padding in between again. */
 static void fill_plane(const om_conv_pass *pass,
                        const plan *p,
                        const int64_t phase[AXES],
                        const uint8_t *x,
+                       const uint8_t *x_end,
                        uint8_t *plane) {
   const plane_axis *a = p->axes;
   const om_conv_axis *in = pass->axes;
   const inside iz = inside_of(&a[0], phase[0], in[0].in);
   const inside iy = inside_of(&a[1], phase[1], in[1].in);
   const inside ix = inside_of(&a[2], phase[2], in[2].in);
-  if (ix.begin == ix.end) return;
+  const size_t count = (size_t)(ix.end - ix.begin), step = (size_t)a[2].step;
+  const size_t gap = (size_t)a[2].places - count, loose = om_size_align(count, LOOSE);
+  const bool may_be_loose = step <= 2 && gap <= PADS && loose <= 2 * count + gap;
+  uint8_t pads[PADS];
+  memset(pads, plane[0], sizeof pads);
+  if (count == 0) return;
   for (int64_t z = iz.begin; z < iz.end; ++z) {
     const int64_t from_z = iz.at + (z - iz.begin) * a[0].step;
+    const uint8_t *from = x + (from_z * in[1].in + iy.at) * in[2].in + ix.at;
+    uint8_t *to = plane + (z * a[1].places + iy.begin) * a[2].places + ix.begin;
     for (int64_t y = iy.begin; y < iy.end; ++y) {
-      const int64_t from_y = iy.at + (y - iy.begin) * a[1].step;
-      copy_every(x + (from_z * in[1].in + from_y) * in[2].in + ix.at,
-                 (size_t)a[2].step,
-                 (size_t)(ix.end - ix.begin),
-                 plane + (z * a[1].places + y) * a[2].places + ix.begin);
+      if (may_be_loose && y + 1 < iy.end && (size_t)(x_end - from) >= step * loose) {
+        copy_loosely(from, step, count, to);
+        memcpy(to + count, pads, sizeof pads);
+      } else {
+        copy_every(from, step, count, to);
+      }
+      from += a[1].step * in[2].in;
+      to += a[2].places;
     }
   }
 }
 
 /* The planes of one channel. */
-static void fill_channel(
-    const om_conv_pass *pass, const plan *p, const uint8_t *x, uint8_t pad, uint8_t *planes) {
+static void fill_channel(const om_conv_pass *pass,
+                         const plan *p,
+                         const uint8_t *x,
+                         const uint8_t *x_end,
+                         uint8_t pad,
+                         uint8_t *planes) {
   const plane_axis *a = p->axes;
-  memset(planes, pad, p->channel);
-  for (size_t i = 0; i < p->channel / p->plane; ++i) {
-    const int64_t number = (int64_t)i;
-    const int64_t phase[AXES] = {number / a[2].phases / a[1].phases,
-                                 number / a[2].phases % a[1].phases,
-                                 number % a[2].phases};
-    fill_plane(pass, p, phase, x, planes + i * p->plane);
+  const int64_t count = a[0].phases * a[1].phases * a[2].phases;
+  for (int64_t i = 0; i < count; ++i, planes += p->plane) {
+    const int64_t phase[AXES] = {
+        i / a[2].phases / a[1].phases, i / a[2].phases % a[1].phases, i % a[2].phases};
+    memset(planes, pad, p->plane);
+    fill_plane(pass, p, phase, x, x_end, planes);
   }
 }
 
@@ -329,11 +357,17 @@ static const uint8_t *channel_of(const job *j, size_t channel) {
   return j->c->x + (j->image * channels + channel) * in_elems(pass);
 }
 
+static const uint8_t *end_of(const job *j) {
+  const om_conv_pass *pass = j->c->pass;
+  return j->c->x + (size_t)(pass->batch * pass->groups * pass->in_channels) * in_elems(pass);
+}
+
 static void fill_planes(void *arg, size_t begin, size_t end) {
   const job *j = arg;
   for (size_t i = begin; i < end; ++i) {
+    uint8_t *planes = j->planes + i * j->p->channel;
     fill_channel(
-        j->c->pass, j->p, channel_of(j, i), (uint8_t)j->c->x_zero, j->planes + i * j->p->channel);
+        j->c->pass, j->p, channel_of(j, i), end_of(j), (uint8_t)j->c->x_zero, planes);
   }
 }
 
@@ -602,7 +636,8 @@ static void run_channel(const job *j, size_t channel, const depthwise_slot *own)
   const om_conv_bytes *c = j->c;
   const plan *p = j->p;
   const size_t y = (j->image * out_channels_of(c->pass) + channel) * out_elems(c->pass);
-  fill_channel(c->pass, p, channel_of(j, channel), (uint8_t)c->x_zero, own->planes);
+  fill_channel(
+      c->pass, p, channel_of(j, channel), end_of(j), (uint8_t)c->x_zero, own->planes);
   list_quads(j, c->w + channel * p->terms, own->taps);
   for (size_t place = 0; place < p->results; place += CHUNK) {
     const size_t width = at_most(p->results - place, CHUNK);
@@ -627,8 +662,15 @@ static void run_channel(const job *j, size_t channel, const depthwise_slot *own)
   }
   if (c->sums) return;
   const size_t count = (size_t)p->axes[2].count, places = (size_t)p->axes[2].places;
-  for (size_t row = 0; row < (size_t)p->axes[1].count; ++row) {
-    om_byte_copy(own->bytes + row * places, count, c->y + y + row * count);
+  const size_t rows = (size_t)p->axes[1].count;
+  for (size_t row = 0; row < rows; ++row) {
+    const uint8_t *from = own->bytes + row * places;
+    uint8_t *to = c->y + y + row * count;
+    if (om_size_align(count, LOOSE) <= (rows - row) * count) {
+      copy_loosely(from, 1, count, to); /* the next rows are written behind it */
+    } else {
+      om_byte_copy(from, count, to);
+    }
   }
 }
 
