@@ -183,29 +183,30 @@ TARGET_256 static void panel_256(const om_byte_panel *p) {
 
 #  define TARGET_512 __attribute__((target("avx512f,avx512vnni")))
 
-/* What is not finite is left to the text of the others, which knows NaN. */
+/* What is not finite is left to the text of the others, which knows NaN. Far below, the conversion
+ * gives the least integer. */
 TARGET_512 static inline void round_512(const uint32_t *sums,
                                         const om_byte_rounding *r,
                                         uint8_t bytes[OM_BYTE_LANES]) {
   OM_UNROLL for (size_t i = 0; i < OM_BYTE_LANES; i += 16) {
     const __m512i sum = _mm512_add_epi32(_mm512_loadu_si512(sums + i), _mm512_set1_epi32(r->add));
     const __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_set1_ps(r->factor));
-    const __m512 below = _mm512_min_ps(x, _mm512_set1_ps(r->most));
-    const __m512 kept = _mm512_max_ps(below, _mm512_set1_ps(r->least));
-    const __m512i whole = _mm512_add_epi32(_mm512_cvtps_epi32(kept), _mm512_set1_epi32(r->zero));
-    _mm_storeu_si128((__m128i_u *)(void *)(bytes + i), _mm512_cvtepi32_epi8(whole));
+    const __m512i whole = _mm512_cvtps_epi32(_mm512_min_ps(x, _mm512_set1_ps(r->most)));
+    const __m512i kept = _mm512_max_epi32(whole, _mm512_set1_epi32((int32_t)r->least));
+    const __m512i byte = _mm512_add_epi32(kept, _mm512_set1_epi32(r->zero));
+    _mm_storeu_si128((__m128i_u *)(void *)(bytes + i), _mm512_cvtepi32_epi8(byte));
   }
 }
 
 #  define ROUND(sums, r, bytes) round_512(sums, r, bytes)
-#  define VECTOR            __m512i
-#  define PART              __m512i
-#  define SPREAD(x)         _mm512_set1_epi32(x)
-#  define SPLIT(x, s)       (x)
-#  define DOT(sum, a, b, s) ((s) ? _mm512_dpbusd_epi32(sum, b, a) : _mm512_dpbusd_epi32(sum, a, b))
-#  define ROWS              8 /* 16 sums of 32 registers */
-#  define TARGET            TARGET_512
-#  define NAME(name)        name##_vnni
+#  define VECTOR                __m512i
+#  define PART                  __m512i
+#  define SPREAD(x)             _mm512_set1_epi32(x)
+#  define SPLIT(x, s)           (x)
+#  define DOT(sum, a, b, s)     ((s) ? _mm512_dpbusd_epi32(sum, b, a) : _mm512_dpbusd_epi32(sum, a, b))
+#  define ROWS                  8 /* 16 sums of 32 registers */
+#  define TARGET                TARGET_512
+#  define NAME(name)            name##_vnni
 #  include "cpu/exact/om_byte_group.inc"
 
 #else

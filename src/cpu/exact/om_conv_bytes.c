@@ -6,10 +6,10 @@
  *     along an axis:  x [0 1 2 3 4], stride 2, three taps, a pad of 1
  *     planes          [p 1 3 p]  [0 2 4 .]   tap 0: plane 0; tap 1: plane 1; tap 2: plane 0, 1 on
  *
- * Many channels are a product: strips of 32 places by 256 channels of y, which threads take in any
- * order. The terms of a strip are brought into a panel (om_byte_group.h), whose sign is the other
- * one than that of w. Of a channel alone (depthwise) the panel holds rows of its plane, four taps
- * one above the other, and windows overlap in it.
+ * Many channels are a product: two strips of 32 places by 256 channels of y, which threads take in
+ * any order. The terms of a strip are brought into a panel (om_byte_group.h), whose sign is the
+ * other one than that of w. Of a channel alone (depthwise) the panel holds rows of its plane, four
+ * taps one above the other, and windows overlap in it.
  *
  *     scratch: [what is added to each channel] [offsets of terms] [planes of an image] [slots]
  *     slot:    [sums] [bytes on their way to y] [panel]; of a channel alone its planes, too
@@ -23,6 +23,7 @@
 enum {
   AXES = OM_CONV_AXES,
   LANES = OM_BYTE_LANES,
+  STRIPS = 2,     /* side by side: lines of y are written in full, weights read half as often */
   PART = 256,     /* channels of y that share a panel */
   BLOCK = 32,     /* of them, whose sums stand in the first cache */
   CHUNK = 512,    /* places of a depthwise channel at a time */
@@ -54,10 +55,10 @@ typedef struct plan {
   size_t planes;     /* bytes of an image, or of a depthwise channel */
   size_t slot_bytes; /* aligned */
   size_t slot_count;
-  size_t items; /* of an image */
-  size_t strips, parts;
-  size_t lines; /* of a depthwise panel */
-  size_t span;  /* columns of each */
+  size_t items;         /* of an image */
+  size_t places, parts; /* that the items of a group are cut into */
+  size_t lines;         /* of a depthwise panel */
+  size_t span;          /* columns of each */
 } plan;
 
 static size_t at_most(size_t value, size_t most) {
@@ -143,12 +144,13 @@ static void plan_depthwise(const om_conv_pass *pass, plan *p) {
 static void plan_product(const om_conv_pass *pass, plan *p) {
   const size_t out_channels = (size_t)pass->out_channels;
   const size_t channels = (size_t)(pass->groups * pass->in_channels);
-  p->strips = (p->results + LANES - 1) / LANES;
+  p->places = (p->results + STRIPS * LANES - 1) / (STRIPS * LANES);
   p->parts = (out_channels + PART - 1) / PART;
-  p->items = times((size_t)pass->groups, times(p->strips, p->parts));
+  p->items = times((size_t)pass->groups, times(p->places, p->parts));
   p->planes = p->is_in_place ? 0 : aligned(plus(times(p->channel, channels), SLACK));
-  p->slot_bytes = aligned(plus(times(quads_of(p->terms) * 4, LANES), p->terms)); /* panel, ones */
-  p->slot_bytes = plus(p->slot_bytes, (1 + BLOCK) * LANES * sizeof(uint32_t) + BLOCK * LANES);
+  const size_t sums = (STRIPS + BLOCK) * LANES * sizeof(uint32_t) + BLOCK * LANES;
+  const size_t panels = times(quads_of(p->terms) * 4, STRIPS * LANES);
+  p->slot_bytes = aligned(plus(sums, plus(panels, p->terms)));
 }
 
 static plan plan_of(const om_conv_pass *pass) {
@@ -366,8 +368,7 @@ static void fill_planes(void *arg, size_t begin, size_t end) {
   const job *j = arg;
   for (size_t i = begin; i < end; ++i) {
     uint8_t *planes = j->planes + i * j->p->channel;
-    fill_channel(
-        j->c->pass, j->p, channel_of(j, i), end_of(j), (uint8_t)j->c->x_zero, planes);
+    fill_channel(j->c->pass, j->p, channel_of(j, i), end_of(j), (uint8_t)j->c->x_zero, planes);
   }
 }
 
@@ -429,31 +430,43 @@ static run next_run(const plan *p, size_t place, size_t end) {
 /* ---- Products ---- */
 
 typedef struct strip {
-  size_t group, part, place;
-  size_t width;
+  size_t place, width;
+  uint8_t *panel;
+  uint32_t *cols; /* sums of its columns, where w has zero points */
 } strip;
 
-static strip strip_at(const plan *p, size_t item) {
-  const size_t place = item % p->strips * LANES;
-  return (strip){.place = place,
-                 .width = at_most(p->results - place, LANES),
-                 .part = item / p->strips % p->parts,
-                 .group = item / p->strips / p->parts};
-}
-
 typedef struct product_slot { /* parts of a slot */
-  uint32_t *cols, *sums;
-  uint8_t *bytes;
-  uint8_t *panel, *ones;
+  uint32_t *sums;
+  uint8_t *bytes, *ones;
+  strip strips[STRIPS];
+  size_t strip_count;
 } product_slot;
 
+static size_t panel_bytes(const plan *p) {
+  return quads_of(p->terms) * 4 * LANES;
+}
+
 static product_slot product_slot_at(const plan *p, uint8_t *slot) {
-  product_slot s = {.cols = (uint32_t *)(void *)slot};
-  s.sums = s.cols + LANES;
-  s.bytes = (uint8_t *)(s.sums + BLOCK * LANES);
-  s.panel = s.bytes + BLOCK * LANES;
-  s.ones = s.panel + quads_of(p->terms) * 4 * LANES;
+  product_slot s = {.sums = (uint32_t *)(void *)slot};
+  uint32_t *cols = s.sums + BLOCK * LANES;
+  s.bytes = (uint8_t *)(cols + STRIPS * LANES);
+  uint8_t *panels = s.bytes + BLOCK * LANES;
+  for (size_t i = 0; i < STRIPS; ++i) {
+    s.strips[i].cols = cols + i * LANES;
+    s.strips[i].panel = panels + i * panel_bytes(p);
+  }
+  s.ones = panels + STRIPS * panel_bytes(p);
   return s;
+}
+
+/* The strips from a place on. */
+static void cut_strips(const plan *p, size_t place, product_slot *own) {
+  own->strip_count = 0;
+  for (; own->strip_count < STRIPS && place < p->results; place += LANES) {
+    strip *s = &own->strips[own->strip_count++];
+    s->place = place;
+    s->width = at_most(p->results - place, LANES);
+  }
 }
 
 /* Sums of `rows` channels from `channel` (of all groups) on. */
@@ -492,9 +505,9 @@ static void store_block(
   }
 }
 
-static void fill_strip(const job *j, const strip *s, uint8_t *panel) {
+static void fill_strip(const job *j, size_t group, const product_slot *own, const strip *s) {
   const plan *p = j->p;
-  const size_t channel = s->group * (size_t)j->c->pass->in_channels;
+  const size_t channel = group * (size_t)j->c->pass->in_channels;
   const uint8_t *planes =
       p->is_in_place ? channel_of(j, channel) : j->planes + channel * p->channel;
   om_byte_panel_fill(&(om_byte_panel){.from = planes + s->place,
@@ -504,35 +517,49 @@ static void fill_strip(const job *j, const strip *s, uint8_t *panel) {
                                       .columns = LANES,
                                       .width = p->is_in_place ? s->width : LANES,
                                       .flip = j->flip,
-                                      .panel = panel});
+                                      .panel = s->panel});
+  if (!j->has_w_zeros) return;
+  om_byte_group_run(&(om_byte_group){.a = own->ones,
+                                     .rows = 1,
+                                     .is_a_signed = j->c->is_w_signed,
+                                     .panel = s->panel,
+                                     .terms = p->terms,
+                                     .is_first = true,
+                                     .sums = s->cols});
 }
 
-static void run_strip(const job *j, const strip *s, const product_slot *own) {
+static void run_block(
+    const job *j, const product_slot *own, const strip *s, size_t channel, size_t rows) {
   const om_conv_bytes *c = j->c;
-  const size_t terms = j->p->terms, per_group = (size_t)c->pass->out_channels;
-  const size_t begin = s->group * per_group + s->part * PART;
-  const size_t end = begin + at_most(per_group - s->part * PART, PART);
-  om_byte_group g = {.a_stride = terms,
-                     .is_a_signed = c->is_w_signed,
-                     .panel = own->panel,
-                     .terms = terms,
-                     .is_first = true};
-  fill_strip(j, s, own->panel);
-  if (j->has_w_zeros) {
-    g.a = own->ones;
-    g.rows = 1;
-    g.sums = own->cols;
-    om_byte_group_run(&g);
+  const size_t terms = j->p->terms;
+  om_byte_group_run(&(om_byte_group){.a = c->w + channel * terms,
+                                     .a_stride = terms,
+                                     .rows = rows,
+                                     .is_a_signed = c->is_w_signed,
+                                     .panel = s->panel,
+                                     .terms = terms,
+                                     .is_first = true,
+                                     .sums = own->sums});
+  for (size_t row = 0; j->has_w_zeros && row < rows; ++row) {
+    take_zero(LANES, (uint32_t)c->w_zeros[channel + row], s->cols, own->sums + row * LANES);
   }
-  g.sums = own->sums;
+  store_block(j, own, s, channel, rows);
+}
+
+static void run_item(const job *j, size_t item, product_slot *own) {
+  const plan *p = j->p;
+  const size_t per_group = (size_t)j->c->pass->out_channels;
+  const size_t part = item / p->places % p->parts * PART;
+  const size_t group = item / p->places / p->parts;
+  const size_t begin = group * per_group + part;
+  const size_t end = begin + at_most(per_group - part, PART);
+  cut_strips(p, item % p->places * STRIPS * LANES, own);
+  for (size_t i = 0; i < own->strip_count; ++i) fill_strip(j, group, own, &own->strips[i]);
   for (size_t channel = begin; channel < end; channel += BLOCK) {
-    g.a = c->w + channel * terms;
-    g.rows = at_most(end - channel, BLOCK);
-    om_byte_group_run(&g);
-    for (size_t row = 0; j->has_w_zeros && row < g.rows; ++row) {
-      take_zero(LANES, (uint32_t)c->w_zeros[channel + row], own->cols, own->sums + row * LANES);
+    const size_t rows = at_most(end - channel, BLOCK);
+    for (size_t i = 0; i < own->strip_count; ++i) {
+      run_block(j, own, &own->strips[i], channel, rows);
     }
-    store_block(j, own, s, channel, g.rows);
   }
 }
 
@@ -540,13 +567,10 @@ static void run_products(void *arg, size_t begin, size_t end) {
   const job *j = arg;
   const plan *p = j->p;
   for (size_t i = begin; i < end; ++i) {
-    const product_slot own = product_slot_at(p, j->slots + i * p->slot_bytes);
+    product_slot own = product_slot_at(p, j->slots + i * p->slot_bytes);
     memset(own.ones, 1, p->terms);
     const size_t last = p->items * (i + 1) / p->slot_count;
-    for (size_t item = p->items * i / p->slot_count; item < last; ++item) {
-      const strip s = strip_at(p, item);
-      run_strip(j, &s, &own);
-    }
+    for (size_t item = p->items * i / p->slot_count; item < last; ++item) run_item(j, item, &own);
   }
 }
 
@@ -636,8 +660,7 @@ static void run_channel(const job *j, size_t channel, const depthwise_slot *own)
   const om_conv_bytes *c = j->c;
   const plan *p = j->p;
   const size_t y = (j->image * out_channels_of(c->pass) + channel) * out_elems(c->pass);
-  fill_channel(
-      c->pass, p, channel_of(j, channel), end_of(j), (uint8_t)c->x_zero, own->planes);
+  fill_channel(c->pass, p, channel_of(j, channel), end_of(j), (uint8_t)c->x_zero, own->planes);
   list_quads(j, c->w + channel * p->terms, own->taps);
   for (size_t place = 0; place < p->results; place += CHUNK) {
     const size_t width = at_most(p->results - place, CHUNK);
