@@ -23,6 +23,10 @@ bool om_string_is(om_string string, const char *text) {
   return string.bytes == bytes && (bytes == 0 || memcmp(string.data, text, bytes) == 0);
 }
 
+bool om_string_same(om_string a, om_string b) {
+  return a.bytes == b.bytes && (a.bytes == 0 || memcmp(a.data, b.data, a.bytes) == 0);
+}
+
 const om_attr *om_node_attr(const om_node *node, const char *name) {
   for (uint32_t i = 0; i < node->attr_count; ++i) {
     if (strcmp(node->attrs[i].name, name) == 0) return &node->attrs[i];

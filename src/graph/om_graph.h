@@ -197,5 +197,6 @@ om_status om_node_attr_ints(
 
 /* True if the string equals the terminated text. */
 bool om_string_is(om_string string, const char *text);
+bool om_string_same(om_string a, om_string b);
 
 #endif

@@ -27,17 +27,14 @@ om_status om_loader_list_functions(om_ctx *ctx, om_loader_file *file, const om_w
   return OM_OK;
 }
 
-static bool is_same(om_string a, om_string b) {
-  return a.bytes == b.bytes && (a.bytes == 0 || memcmp(a.data, b.data, a.bytes) == 0);
-}
-
 uint32_t om_loader_find_function(const om_loader_file *file, const om_loader_node *node) {
   om_string domain = node->domain;
   if (om_string_is(domain, "ai.onnx")) domain.bytes = 0;
   for (size_t i = 0; i < file->function_count; ++i) {
     const om_loader_function *function = &file->functions[i];
-    bool is_called = is_same(function->name, node->type) && is_same(function->domain, domain) &&
-                     is_same(function->overload, node->overload);
+    bool is_called = om_string_same(function->name, node->type) &&
+                     om_string_same(function->domain, domain) &&
+                     om_string_same(function->overload, node->overload);
     if (is_called) return (uint32_t)i + 1;
   }
   return 0;

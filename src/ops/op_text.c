@@ -23,10 +23,6 @@ om_status om_text_set(
   return OM_OK;
 }
 
-bool om_string_same(om_string a, om_string b) {
-  return a.bytes == b.bytes && (a.bytes == 0 || memcmp(a.data, b.data, a.bytes) == 0);
-}
-
 /* ---- Case ---- */
 
 typedef struct letters { /* a row of letters; the lower ones lie `distance` behind the upper ones */

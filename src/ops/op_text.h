@@ -18,8 +18,6 @@ static inline char *om_text_place(const om_tensor *out) {
   return (char *)((om_string *)out->data + om_tensor_elems(out));
 }
 
-bool om_string_same(om_string a, om_string b);
-
 /* Copies the text with its letters in the other case: Latin, Greek and Cyrillic ones, each of which
  * takes as many bytes in either. Bytes that are no UTF-8 stay as they are. */
 void om_text_upper(om_string from, char *to);

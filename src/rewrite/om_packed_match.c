@@ -4,11 +4,6 @@
 
 enum { MOST_STEPS = 8 };
 
-static const om_node *maker(const om_rewriter *rw, om_value_id value, const char *type) {
-  om_node_id id = om_rewriter_maker(rw, value, type);
-  return id == OM_NO_NODE ? NULL : &rw->graph->nodes[id];
-}
-
 static const om_tensor *float_constant(const om_rewriter *rw, om_value_id value, uint32_t rank) {
   const om_tensor *tensor = om_rewriter_constant(rw, value);
   const bool is_float = tensor && (tensor->dtype == OM_DTYPE_F32 || tensor->dtype == OM_DTYPE_F16);
@@ -31,7 +26,7 @@ static int64_t read_int(const om_tensor *tensor, size_t index) {
 /* Element `index` of a list that om_value_list_count counted. */
 static bool get_element(const om_rewriter *rw, om_value_id list, size_t index, element *out) {
   const om_tensor *constant = om_rewriter_constant(rw, list);
-  const om_node *concat = maker(rw, list, "Concat");
+  const om_node *concat = om_rewriter_made_by(rw, list, "Concat");
   for (uint32_t i = 0; concat && i < concat->input_count; ++i) {
     constant = om_rewriter_constant(rw, concat->inputs[i]);
     const size_t count = constant ? om_tensor_elems(constant) : 1;
@@ -40,7 +35,7 @@ static bool get_element(const om_rewriter *rw, om_value_id list, size_t index, e
       continue;
     }
     if (constant) break;
-    const om_node *scalar = maker(rw, concat->inputs[i], "Unsqueeze");
+    const om_node *scalar = om_rewriter_made_by(rw, concat->inputs[i], "Unsqueeze");
     if (scalar) *out = (element){.value = scalar->inputs[0]};
     return scalar != NULL;
   }
@@ -56,13 +51,13 @@ static bool get_extent(const om_rewriter *rw,
                        om_value_id value,
                        om_value_id *out_tensor,
                        int64_t *out_axis) {
-  const om_node *node = maker(rw, value, "Cast");
+  const om_node *node = om_rewriter_made_by(rw, value, "Cast");
   for (uint32_t i = 0; node && i < MOST_STEPS; ++i) {
     value = node->inputs[0];
-    node = maker(rw, value, "Cast");
+    node = om_rewriter_made_by(rw, value, "Cast");
   }
-  const om_node *gather = maker(rw, value, "Gather");
-  const om_node *shape = gather ? maker(rw, gather->inputs[0], "Shape") : NULL;
+  const om_node *gather = om_rewriter_made_by(rw, value, "Gather");
+  const om_node *shape = gather ? om_rewriter_made_by(rw, gather->inputs[0], "Shape") : NULL;
   const om_tensor *index = gather ? om_rewriter_constant(rw, gather->inputs[1]) : NULL;
   if (!shape || shape->attr_count != 0 || !index || index->dtype != OM_DTYPE_I64 ||
       om_tensor_elems(index) != 1) {
@@ -107,7 +102,7 @@ static bool was_made(const om_packed_match *m,
                      const om_projection *p,
                      uint32_t axis,
                      const element *e) {
-  const om_node *reshape = maker(m->rw, p->x, "Reshape");
+  const om_node *reshape = om_rewriter_made_by(m->rw, p->x, "Reshape");
   element own;
   if (!reshape || om_value_list_count(m->rw, m->facts, reshape->inputs[1]) != m->facts[p->x].rank) {
     return false;
@@ -126,12 +121,12 @@ static bool is_number(const om_packed_match *m,
   int64_t axis = 0;
   *out_number = e->number;
   if (value == OM_NO_VALUE) return true;
-  const om_node *node = maker(rw, value, "Cast");
+  const om_node *node = om_rewriter_made_by(rw, value, "Cast");
   for (uint32_t i = 0; node && i < MOST_STEPS; ++i) {
     value = node->inputs[0];
-    node = maker(rw, value, "Cast");
+    node = om_rewriter_made_by(rw, value, "Cast");
   }
-  const om_node *div = maker(rw, value, "Div");
+  const om_node *div = om_rewriter_made_by(rw, value, "Div");
   const om_tensor *by = div ? om_rewriter_constant(rw, div->inputs[1]) : NULL;
   if (!by || by->dtype != OM_DTYPE_I64 || om_tensor_elems(by) != 1 || read_int(by, 0) <= 0) {
     return false;
@@ -196,10 +191,6 @@ static bool have_same_axes(const om_packed_match *m,
 
 /* ---- The pattern ---- */
 
-static bool is_read_once(const om_rewriter *rw, om_value_id value) {
-  return rw->uses[value] == 1 && !rw->graph->values[value].is_output;
-}
-
 /* Shape, or a Transpose or Reshape of which nothing but the shape is asked. */
 static bool asks_for_shape(const om_rewriter *rw, const om_node *node) {
   if (strcmp(node->type, "Shape") == 0) return true;
@@ -235,14 +226,14 @@ static bool is_read_as_data_once(const om_rewriter *rw, om_value_id value) {
 
 /* [Add of a bias] over MatMul by constant weights. */
 static bool match_matmul(const om_rewriter *rw, om_value_id value, om_projection *p) {
-  const om_node *add = maker(rw, value, "Add");
+  const om_node *add = om_rewriter_made_by(rw, value, "Add");
   om_value_id product = value;
   for (uint32_t i = 0; add && i < 2 && !p->bias; ++i) {
     p->bias = float_constant(rw, add->inputs[i], 1);
     product = add->inputs[1 - i];
   }
-  if (add && (!p->bias || !is_read_once(rw, product))) return false;
-  const om_node *matmul = maker(rw, product, "MatMul");
+  if (add && (!p->bias || !om_rewriter_is_read_once(rw, product))) return false;
+  const om_node *matmul = om_rewriter_made_by(rw, product, "MatMul");
   p->weights = matmul ? float_constant(rw, matmul->inputs[1], 2) : NULL;
   if (!p->weights) return false;
   p->x = matmul->inputs[0];
@@ -308,7 +299,7 @@ static bool is_split_part(const om_rewriter *rw, om_value_id value) {
 /* [Mul by a scalar] over a product with its bias. */
 static om_status match_product(
     om_ctx *ctx, const om_rewriter *rw, om_value_id value, om_projection *p, bool *out_fits) {
-  const om_node *mul = maker(rw, value, "Mul");
+  const om_node *mul = om_rewriter_made_by(rw, value, "Mul");
   for (uint32_t i = 0; mul && i < 2 && !p->scale; ++i) {
     const om_tensor *by = om_rewriter_constant(rw, mul->inputs[i]);
     if (!by || om_tensor_elems(by) != 1 || by->rank > 1) continue;
@@ -316,8 +307,8 @@ static om_status match_product(
     value = mul->inputs[1 - i];
   }
   *out_fits = false;
-  if (mul && (!p->scale || !is_read_once(rw, value))) return OM_OK;
-  const om_node *gemm = maker(rw, value, "Gemm");
+  if (mul && (!p->scale || !om_rewriter_is_read_once(rw, value))) return OM_OK;
+  const om_node *gemm = om_rewriter_made_by(rw, value, "Gemm");
   if (gemm) {
     OM_TRY(match_gemm(ctx, rw, gemm, p, out_fits));
   } else {
@@ -332,7 +323,7 @@ static om_status match_product(
 static om_status match_side(om_ctx *ctx, om_packed_match *m, uint32_t side, bool *out_fits) {
   const om_rewriter *rw = m->rw;
   const om_value_id value = rw->graph->nodes[m->attention].inputs[side];
-  const om_node *reshape = value == OM_NO_VALUE ? NULL : maker(rw, value, "Reshape");
+  const om_node *reshape = value == OM_NO_VALUE ? NULL : om_rewriter_made_by(rw, value, "Reshape");
   om_projection *p = &m->sides[side];
   int64_t allows_zero = 0;
   *out_fits = false;

@@ -76,6 +76,11 @@ om_node_id om_rewriter_sole_reader(const om_rewriter *rw, om_value_id value, con
 
 /* The node of this type that makes `value`, or OM_NO_NODE. */
 om_node_id om_rewriter_maker(const om_rewriter *rw, om_value_id value, const char *type);
+/* That node itself, or NULL. */
+const om_node *om_rewriter_made_by(const om_rewriter *rw, om_value_id value, const char *type);
+
+/* True if one input reads the value and it is no output of the graph. */
+bool om_rewriter_is_read_once(const om_rewriter *rw, om_value_id value);
 
 /* The value's constant, or NULL. Its shape is there; its data are NULL where they were not brought
  * to memory (om_stored.h): large ones of floats and 8-bit integers. om_constant_hold brings them.

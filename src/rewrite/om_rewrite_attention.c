@@ -54,11 +54,6 @@ typedef struct joining { /* what the attentions of a graph share */
   om_value_id zeros[2];  /* of float32 and float16; OM_NO_VALUE: not there yet */
 } joining;
 
-static const om_node *maker(const om_rewriter *rw, om_value_id value, const char *type) {
-  om_node_id id = om_rewriter_maker(rw, value, type);
-  return id == OM_NO_NODE ? NULL : &rw->graph->nodes[id];
-}
-
 static const om_node *any_maker(const om_rewriter *rw, om_value_id value) {
   if (value == OM_NO_VALUE) return NULL;
   om_node_id id = rw->graph->values[value].producer;
@@ -69,20 +64,16 @@ static const om_node *any_maker(const om_rewriter *rw, om_value_id value) {
 
 /* ---- The pattern ---- */
 
-static bool is_read_once(const om_rewriter *rw, om_value_id value) {
-  return rw->uses[value] == 1 && !rw->graph->values[value].is_output;
-}
-
 /* If `value` is something times or by a scalar: *out_scale, *out_divides; returns the something,
  * else OM_NO_VALUE. */
 static om_value_id match_scale(const om_rewriter *rw,
                                om_value_id value,
                                om_value_id *out_scale,
                                bool *out_divides) {
-  const om_node *mul = maker(rw, value, "Mul");
-  const om_node *div = maker(rw, value, "Div");
+  const om_node *mul = om_rewriter_made_by(rw, value, "Mul");
+  const om_node *div = om_rewriter_made_by(rw, value, "Div");
   const om_node *node = mul ? mul : div;
-  if (!node || node->opset < 7 || !is_read_once(rw, value)) return OM_NO_VALUE;
+  if (!node || node->opset < 7 || !om_rewriter_is_read_once(rw, value)) return OM_NO_VALUE;
   for (uint32_t side = 0; side < (mul ? 2u : 1u); ++side) {
     if (!om_value_is_scalar(rw, node->inputs[1 - side])) continue;
     *out_scale = node->inputs[1 - side];
@@ -115,7 +106,7 @@ static om_status match_operand(
     om_ctx *ctx, const om_rewriter *rw, om_value_id value, bool may_scale, operand *out) {
   *out = (operand){.value = value, .scale = OM_NO_VALUE};
   for (uint32_t i = 0; i < MOST_LAYERS; ++i) {
-    const om_node *transpose = maker(rw, out->value, "Transpose");
+    const om_node *transpose = om_rewriter_made_by(rw, out->value, "Transpose");
     bool goes_on = false;
     if (transpose) OM_TRY(add_perm(ctx, transpose, out, &goes_on));
     if (!goes_on && may_scale && out->scale == OM_NO_VALUE) {
@@ -134,10 +125,10 @@ static void note_part(const om_rewriter *rw, om_value_id value, match *m) {
 
 /* A Cast of `value` to this type that nothing else reads: its input; else OM_NO_VALUE. */
 static om_value_id cast_source(const om_rewriter *rw, om_value_id value, om_dtype to) {
-  const om_node *cast = maker(rw, value, "Cast");
+  const om_node *cast = om_rewriter_made_by(rw, value, "Cast");
   const om_attr *attr = cast ? om_node_attr(cast, "to") : NULL;
   const bool fits = attr && attr->kind == OM_ATTR_INT && attr->i == to;
-  return fits && is_read_once(rw, value) ? cast->inputs[0] : OM_NO_VALUE;
+  return fits && om_rewriter_is_read_once(rw, value) ? cast->inputs[0] : OM_NO_VALUE;
 }
 
 /* The Softmax behind `value`, and what it reads. */
@@ -146,13 +137,13 @@ static bool match_softmax(const om_rewriter *rw,
                           match *m,
                           om_value_id *out_scores) {
   const om_value_id wide = cast_source(rw, value, OM_DTYPE_F16);
-  const om_node *softmax = maker(rw, wide != OM_NO_VALUE ? wide : value, "Softmax");
+  const om_node *softmax = om_rewriter_made_by(rw, wide != OM_NO_VALUE ? wide : value, "Softmax");
   if (!softmax) return false;
   *out_scores = softmax->inputs[0];
   if (wide != OM_NO_VALUE) {
     const om_value_id narrow = cast_source(rw, softmax->inputs[0], OM_DTYPE_F32);
     if (narrow == OM_NO_VALUE || m->facts[narrow].dtype != OM_DTYPE_F16) return false;
-    if (!is_read_once(rw, wide)) return false;
+    if (!om_rewriter_is_read_once(rw, wide)) return false;
     note_part(rw, value, m);
     note_part(rw, softmax->inputs[0], m);
     *out_scores = narrow;
@@ -168,13 +159,14 @@ static bool match_probabilities(const om_rewriter *rw,
                                 om_value_id value,
                                 match *m,
                                 om_value_id *out_scores) {
-  const om_node *where = maker(rw, value, "Where");
+  const om_node *where = om_rewriter_made_by(rw, value, "Where");
   float zero = 1.0f;
-  if (!is_read_once(rw, value)) return false;
+  if (!om_rewriter_is_read_once(rw, value)) return false;
   if (where) {
-    const om_node *is_nan = maker(rw, where->inputs[0], "IsNaN");
+    const om_node *is_nan = om_rewriter_made_by(rw, where->inputs[0], "IsNaN");
     const om_value_id p = where->inputs[2];
-    if (!is_nan || is_nan->inputs[0] != p || !is_read_once(rw, where->inputs[0])) return false;
+    if (!is_nan || is_nan->inputs[0] != p || !om_rewriter_is_read_once(rw, where->inputs[0]))
+      return false;
     if (!om_rewriter_scalar(rw, where->inputs[1], &zero) || zero != 0.0f) return false;
     if (om_rewriter_constant(rw, where->inputs[1])->rank > 1) return false;
     if (rw->uses[p] != 2 || rw->graph->values[p].is_output) return false;
@@ -194,8 +186,8 @@ static const om_node *match_product(const om_rewriter *rw, om_value_id value, ma
     m->scale = OM_NO_VALUE;
     source = value;
   }
-  const om_node *product = maker(rw, source, "MatMul");
-  if (!product || !is_read_once(rw, source)) return NULL;
+  const om_node *product = om_rewriter_made_by(rw, source, "MatMul");
+  if (!product || !om_rewriter_is_read_once(rw, source)) return NULL;
   if (is_scaled) note_part(rw, value, m);
   note_part(rw, source, m);
   return product;
@@ -224,7 +216,7 @@ static const om_node *match_scores(const om_rewriter *rw, om_value_id value, mat
   };
   const om_node *node = any_maker(rw, value);
   m->mask = OM_NO_VALUE;
-  if (!node || !is_read_once(rw, value)) return NULL;
+  if (!node || !om_rewriter_is_read_once(rw, value)) return NULL;
   for (size_t i = 0; i < OM_COUNT_OF(forms); ++i) {
     if (strcmp(node->type, forms[i].type) != 0 || node->opset < 7) continue;
     const bool is_choice = forms[i].kind >= CHOSEN_IF_TRUE;

@@ -37,10 +37,6 @@ static bool is_same_tensor(const om_tensor *a, const om_tensor *b) {
   return om_shape_bytes(a->dtype, a->rank, a->dims, &bytes) && memcmp(a->data, b->data, bytes) == 0;
 }
 
-static bool is_same_text(om_string a, om_string b) {
-  return a.bytes == b.bytes && (a.bytes == 0 || memcmp(a.data, b.data, a.bytes) == 0);
-}
-
 static bool is_same_attr(const om_attr *a, const om_attr *b) {
   if (a->kind != b->kind || a->count != b->count || strcmp(a->name, b->name) != 0) return false;
   switch (a->kind) {
@@ -49,7 +45,7 @@ static bool is_same_attr(const om_attr *a, const om_attr *b) {
     case OM_ATTR_INT:
       return a->i == b->i;
     case OM_ATTR_STRING:
-      return is_same_text(a->s, b->s);
+      return om_string_same(a->s, b->s);
     case OM_ATTR_TENSOR:
       return is_same_tensor(a->tensor, b->tensor);
     case OM_ATTR_FLOATS:
@@ -58,7 +54,7 @@ static bool is_same_attr(const om_attr *a, const om_attr *b) {
       return memcmp(a->ints, b->ints, a->count * sizeof *a->ints) == 0;
     case OM_ATTR_STRINGS:
       for (size_t i = 0; i < a->count; ++i) {
-        if (!is_same_text(a->strings[i], b->strings[i])) return false;
+        if (!om_string_same(a->strings[i], b->strings[i])) return false;
       }
       return true;
     default:

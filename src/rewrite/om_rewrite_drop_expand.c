@@ -13,16 +13,11 @@ static bool broadcasts(const om_node *node) {
   return false;
 }
 
-static const om_node *maker(const om_rewriter *rw, om_value_id value, const char *type) {
-  om_node_id id = om_rewriter_maker(rw, value, type);
-  return id == OM_NO_NODE ? NULL : &rw->graph->nodes[id];
-}
-
 /* What `value` was before it was expanded to the shape of another input of the node; else itself.
  */
 static om_value_id unexpanded(const om_rewriter *rw, const om_node *node, om_value_id value) {
-  const om_node *expand = maker(rw, value, "Expand");
-  const om_node *shape = expand ? maker(rw, expand->inputs[1], "Shape") : NULL;
+  const om_node *expand = om_rewriter_made_by(rw, value, "Expand");
+  const om_node *shape = expand ? om_rewriter_made_by(rw, expand->inputs[1], "Shape") : NULL;
   if (!shape || shape->attr_count > 0) return value;
   for (uint32_t i = 0; i < node->input_count; ++i) {
     if (node->inputs[i] == shape->inputs[0] && node->inputs[i] != value) return expand->inputs[0];

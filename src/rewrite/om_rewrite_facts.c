@@ -401,11 +401,6 @@ done:
 
 /* ---- Scalars that follow from shapes ---- */
 
-static const om_node *maker(const om_rewriter *rw, om_value_id value, const char *type) {
-  om_node_id id = om_rewriter_maker(rw, value, type);
-  return id == OM_NO_NODE ? NULL : &rw->graph->nodes[id];
-}
-
 static bool is_single(const om_tensor *tensor) {
   return tensor && om_tensor_elems(tensor) == 1 && tensor->rank <= 1;
 }
@@ -413,7 +408,7 @@ static bool is_single(const om_tensor *tensor) {
 /* The last element of a shape: Slice(Shape(x), [-1], [large]). */
 static bool is_last_extent(const om_rewriter *rw, const om_node *slice) {
   int64_t start = 0, end = 0;
-  return slice->input_count >= 3 && maker(rw, slice->inputs[0], "Shape") &&
+  return slice->input_count >= 3 && om_rewriter_made_by(rw, slice->inputs[0], "Shape") &&
          single_int(rw, slice->inputs[1], &start) && single_int(rw, slice->inputs[2], &end) &&
          start == -1 && end >= OM_MAX_RANK;
 }
@@ -434,7 +429,7 @@ static bool is_scalar(const om_rewriter *rw, om_value_id value, uint32_t steps) 
   if (!node->type || node->domain[0] != '\0' || node->outputs[0] != value) return false;
   if (strcmp(node->type, "Slice") == 0) return is_last_extent(rw, node);
   if (strcmp(node->type, "Gather") == 0) {
-    return maker(rw, node->inputs[0], "Shape") &&
+    return om_rewriter_made_by(rw, node->inputs[0], "Shape") &&
            is_single(om_rewriter_constant(rw, node->inputs[1]));
   }
   if (strcmp(node->type, "ConstantOfShape") == 0) return is_filled_scalar(rw, node);

@@ -6,11 +6,6 @@
  */
 #include "rewrite/om_rewrite.h"
 
-static const om_node *maker(const om_rewriter *rw, om_value_id value, const char *type) {
-  om_node_id id = om_rewriter_maker(rw, value, type);
-  return id == OM_NO_NODE ? NULL : &rw->graph->nodes[id];
-}
-
 static bool is_scalar(const om_rewriter *rw, om_value_id value, float want) {
   float have;
   return om_rewriter_scalar(rw, value, &have) && have == want &&
@@ -41,8 +36,8 @@ static om_status match_clip(om_ctx *ctx,
                             om_value_id value,
                             om_value_id *out_x) {
   bool has = false;
-  const om_node *clip = maker(rw, value, "Clip");
-  const om_node *add = clip ? maker(rw, clip->inputs[0], "Add") : NULL;
+  const om_node *clip = om_rewriter_made_by(rw, value, "Clip");
+  const om_node *add = clip ? om_rewriter_made_by(rw, clip->inputs[0], "Add") : NULL;
   *out_x = OM_NO_VALUE;
   if (!add) return OM_OK;
   OM_TRY(has_bounds(ctx, rw, clip, &has));
@@ -58,13 +53,13 @@ static om_status match(om_ctx *ctx,
                        const om_node *last,
                        om_value_id *out_x) {
   bool is_div = strcmp(last->type, "Div") == 0;
-  const om_node *mul = is_div ? maker(rw, last->inputs[0], "Mul") : last;
+  const om_node *mul = is_div ? om_rewriter_made_by(rw, last->inputs[0], "Mul") : last;
   *out_x = OM_NO_VALUE;
   if (!mul || (is_div && !is_scalar(rw, last->inputs[1], 6.0f))) return OM_OK;
   for (uint32_t i = 0; i < 2; ++i) {
     om_value_id factor = mul->inputs[i], x = OM_NO_VALUE;
     if (!is_div) {
-      const om_node *div = maker(rw, factor, "Div");
+      const om_node *div = om_rewriter_made_by(rw, factor, "Div");
       if (!div || !is_scalar(rw, div->inputs[1], 6.0f)) continue;
       factor = div->inputs[0];
     }

@@ -13,31 +13,22 @@
 
 #include "rewrite/om_rewrite_facts.h"
 
-static const om_node *maker(const om_rewriter *rw, om_value_id value, const char *type) {
-  om_node_id id = om_rewriter_maker(rw, value, type);
-  return id == OM_NO_NODE ? NULL : &rw->graph->nodes[id];
-}
-
-static bool is_read_once(const om_rewriter *rw, om_value_id value) {
-  return rw->uses[value] == 1 && !rw->graph->values[value].is_output;
-}
-
 /* A MatMul, or one times or by something of one element. */
 static bool is_product(const om_rewriter *rw, om_value_id value) {
-  const om_node *mul = maker(rw, value, "Mul");
-  const om_node *node = mul ? mul : maker(rw, value, "Div");
-  if (!node) return maker(rw, value, "MatMul") != NULL;
+  const om_node *mul = om_rewriter_made_by(rw, value, "Mul");
+  const om_node *node = mul ? mul : om_rewriter_made_by(rw, value, "Div");
+  if (!node) return om_rewriter_made_by(rw, value, "MatMul") != NULL;
   for (uint32_t i = 0; i < (mul ? 2u : 1u); ++i) {
     if (!om_value_is_scalar(rw, node->inputs[1 - i])) continue;
-    return maker(rw, node->inputs[i], "MatMul") != NULL;
+    return om_rewriter_made_by(rw, node->inputs[i], "MatMul") != NULL;
   }
   return false;
 }
 
 /* The Add that makes `value`, which is read once. */
 static const om_node *sum_of(const om_rewriter *rw, om_value_id value) {
-  const om_node *add = maker(rw, value, "Add");
-  return add && add->opset >= 7 && is_read_once(rw, value) ? add : NULL;
+  const om_node *add = om_rewriter_made_by(rw, value, "Add");
+  return add && add->opset >= 7 && om_rewriter_is_read_once(rw, value) ? add : NULL;
 }
 
 typedef struct mask_pair {
@@ -58,18 +49,19 @@ static bool match_inner(const om_rewriter *rw,
                         const om_value_fact *facts,
                         om_value_id value,
                         mask_pair *p) {
-  const om_node *where = maker(rw, value, "Where");
+  const om_node *where = om_rewriter_made_by(rw, value, "Where");
   const om_node *inner = sum_of(rw, value);
   for (uint32_t k = 0; inner && k < 2; ++k) {
     p->scores = inner->inputs[k];
     p->inner = inner->inputs[1 - k];
     p->shown = OM_NO_VALUE;
     if (facts[p->inner].dtype != OM_DTYPE_F32 && facts[p->outer].dtype != OM_DTYPE_F32) continue;
-    if (is_read_once(rw, p->scores) && is_product(rw, p->scores)) return true;
+    if (om_rewriter_is_read_once(rw, p->scores) && is_product(rw, p->scores)) return true;
   }
-  if (!where || !is_read_once(rw, value)) return false;
+  if (!where || !om_rewriter_is_read_once(rw, value)) return false;
   *p = (mask_pair){where->inputs[1], where->inputs[2], p->outer, where->inputs[0]};
-  return is_low(rw, p->inner) && is_read_once(rw, p->scores) && is_product(rw, p->scores);
+  return is_low(rw, p->inner) && om_rewriter_is_read_once(rw, p->scores) &&
+         is_product(rw, p->scores);
 }
 
 static bool match(const om_rewriter *rw,

@@ -19,14 +19,6 @@ typedef struct match {
   float epsilon;
 } match;
 
-static const om_node *node_of(const om_rewriter *rw, om_node_id id) {
-  return id == OM_NO_NODE ? NULL : &rw->graph->nodes[id];
-}
-
-static const om_node *maker(const om_rewriter *rw, om_value_id value, const char *type) {
-  return node_of(rw, om_rewriter_maker(rw, value, type));
-}
-
 /* The axes of a ReduceMean: an attribute up to opset 17, then a constant input. */
 static om_status get_axes(om_ctx *ctx,
                           const om_rewriter *rw,
@@ -67,16 +59,16 @@ static om_status last_axes(om_ctx *ctx,
 
 /* The Sub that makes `value` as x minus a mean of x. */
 static const om_node *match_difference(const om_rewriter *rw, om_value_id value) {
-  const om_node *sub = maker(rw, value, "Sub");
-  const om_node *mean = sub ? maker(rw, sub->inputs[1], "ReduceMean") : NULL;
+  const om_node *sub = om_rewriter_made_by(rw, value, "Sub");
+  const om_node *mean = sub ? om_rewriter_made_by(rw, sub->inputs[1], "ReduceMean") : NULL;
   return mean && mean->inputs[0] == sub->inputs[0] ? sub : NULL;
 }
 
 /* The value whose square `value` is, or OM_NO_VALUE. */
 static om_value_id match_square(const om_rewriter *rw, om_value_id value) {
   float exponent = 0.0f;
-  const om_node *mul = maker(rw, value, "Mul");
-  const om_node *pow = maker(rw, value, "Pow");
+  const om_node *mul = om_rewriter_made_by(rw, value, "Mul");
+  const om_node *pow = om_rewriter_made_by(rw, value, "Pow");
   if (mul && mul->inputs[0] == mul->inputs[1]) return mul->inputs[0];
   if (pow && om_rewriter_scalar(rw, pow->inputs[1], &exponent) && exponent == 2.0f) {
     return pow->inputs[0];
@@ -96,17 +88,18 @@ static om_value_id match_epsilon(const om_rewriter *rw, const om_node *add, floa
 static om_status match_core(om_ctx *ctx, const om_rewriter *rw, match *m, bool *out_fits) {
   const om_node *div = &rw->graph->nodes[m->div];
   const om_node *sub = match_difference(rw, div->inputs[0]);
-  const om_node *root = maker(rw, div->inputs[1], "Sqrt");
-  const om_node *add = root ? maker(rw, root->inputs[0], "Add") : NULL;
+  const om_node *root = om_rewriter_made_by(rw, div->inputs[1], "Sqrt");
+  const om_node *add = root ? om_rewriter_made_by(rw, root->inputs[0], "Add") : NULL;
   int64_t other_axis;
   *out_fits = false;
   if (!sub || !add) return OM_OK;
-  const om_node *variance = maker(rw, match_epsilon(rw, add, &m->epsilon), "ReduceMean");
+  const om_node *variance =
+      om_rewriter_made_by(rw, match_epsilon(rw, add, &m->epsilon), "ReduceMean");
   om_value_id squared = variance ? match_square(rw, variance->inputs[0]) : OM_NO_VALUE;
   const om_node *other = squared == OM_NO_VALUE ? NULL : match_difference(rw, squared);
   if (!other || other->inputs[0] != sub->inputs[0]) return OM_OK;
-  OM_TRY(last_axes(ctx, rw, maker(rw, sub->inputs[1], "ReduceMean"), &m->axis));
-  OM_TRY(last_axes(ctx, rw, maker(rw, other->inputs[1], "ReduceMean"), &other_axis));
+  OM_TRY(last_axes(ctx, rw, om_rewriter_made_by(rw, sub->inputs[1], "ReduceMean"), &m->axis));
+  OM_TRY(last_axes(ctx, rw, om_rewriter_made_by(rw, other->inputs[1], "ReduceMean"), &other_axis));
   if (m->axis == 0 || other_axis != m->axis) return OM_OK;
   OM_TRY(last_axes(ctx, rw, variance, &other_axis));
   m->x = sub->inputs[0];

@@ -92,6 +92,15 @@ om_node_id om_rewriter_maker(const om_rewriter *rw, om_value_id value, const cha
   return rw->graph->nodes[maker].outputs[0] == value ? maker : OM_NO_NODE;
 }
 
+const om_node *om_rewriter_made_by(const om_rewriter *rw, om_value_id value, const char *type) {
+  const om_node_id id = om_rewriter_maker(rw, value, type);
+  return id == OM_NO_NODE ? NULL : &rw->graph->nodes[id];
+}
+
+bool om_rewriter_is_read_once(const om_rewriter *rw, om_value_id value) {
+  return rw->uses[value] == 1 && !rw->graph->values[value].is_output;
+}
+
 const om_tensor *om_rewriter_constant(const om_rewriter *rw, om_value_id value) {
   return value == OM_NO_VALUE ? NULL : rw->graph->values[value].constant;
 }
