@@ -18,7 +18,7 @@
 #include "gpu/om_gpu_state.h"
 #include "harness/om_test_skip.h"
 
-enum { RIG_VALUES = 64, RIG_STEPS = 32, RIG_OPERANDS = 4, RIG_PARAMS = 256 };
+enum { RIG_VALUES = 64, RIG_STEPS = 32, RIG_OPERANDS = 4, RIG_PARAMS = 1024 };
 
 typedef struct gpu_rig {
   om_error error;
