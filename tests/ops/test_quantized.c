@@ -459,6 +459,8 @@ static const om_op_case conv_integer_cases[] = {
      .inputs = {"u8 1x3x20x20 range 0 255", "u8 4x3x2x3 range 0 255", "u8 1 = 99", "u8 1 = 1"},
      .attrs = "strides=5,4 dilations=7,2"},
     {.name = "parts", .inputs = {"i8 1x5x6x7", "i8 300x5x2x2 range -128 127", "i8 1 = -9"}},
+    {.name = "no_channels", .inputs = {"u8 1x0x5x4", "u8 3x0x3x2", "u8 1 = 9"}},
+    {.name = "no_taps", .inputs = {"u8 1x2x5x4", "u8 3x2x0x2", "u8 1 = 9"}, .error = "kernel"},
     {.name = "wide_pads",
      .inputs = {"u8 1x2x1x1", "i8 3x2x3x3 range -128 127", "u8 1 = 7"},
      .attrs = "pads=2,2,2,2"},

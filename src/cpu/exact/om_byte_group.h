@@ -39,6 +39,13 @@ static inline void om_byte_copy(const uint8_t *from, size_t count, uint8_t *to) 
   }
 }
 
+enum { OM_BYTE_LOOSE = 16 };
+
+/* Copies whole blocks of OM_BYTE_LOOSE: up to 15 bytes more are read and written. */
+static inline void om_byte_copy_loosely(const uint8_t *from, size_t count, uint8_t *to) {
+  for (size_t i = 0; i < count; i += OM_BYTE_LOOSE) memcpy(to + i, from + i, OM_BYTE_LOOSE);
+}
+
 /* Lines of bytes into a panel. */
 typedef struct om_byte_panel {
   const uint8_t *from;   /* term k's line begins at from + (offsets ? offsets[k] : k * step) */

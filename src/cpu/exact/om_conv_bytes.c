@@ -1,10 +1,6 @@
-/* The input is copied into planes with its padding around it, one for each channel and for each
- * remainder of places by the strides, so that a tap is a constant distance from a result's place.
- * Results are computed for all places of a plane, in a row; those behind the end of a row are left
- * out when y is stored. Where a result reads its own place alone, x itself is the plane.
- *
- *     along an axis:  x [0 1 2 3 4], stride 2, three taps, a pad of 1
- *     planes          [p 1 3 p]  [0 2 4 .]   tap 0: plane 0; tap 1: plane 1; tap 2: plane 0, 1 on
+/* The input is copied into planes (om_conv_planes.h), where a tap is a constant distance from a
+ * result's place. Results are computed for all places in a row; those behind the end of a row of
+ * planes are left out when y is stored.
  *
  * Many channels are a product: two strips of 32 places by 256 channels of y, which threads take in
  * any order. The terms of a strip are brought into a panel (om_byte_group.h), whose sign is the
@@ -19,6 +15,7 @@
 #include "base/om_thread.h"
 #include "cpu/exact/om_byte_group.h"
 #include "cpu/exact/om_clones.h"
+#include "cpu/exact/om_conv_planes.h"
 
 enum {
   AXES = OM_CONV_AXES,
@@ -31,29 +28,14 @@ enum {
   MAX_LINES = 16, /* and how many rows of four taps there may be */
   MAX_SLOTS = 32, /* pieces of parallel work, each with its own scratch */
   SLACK = 64,     /* bytes behind the planes: whole vectors are read */
-  LOOSE = 16,     /* bytes that are copied at once where more may be written */
-  PADS = 8,       /* bytes of padding that are written at once */
 };
 
-typedef struct plane_axis {
-  int64_t count;      /* results */
-  int64_t places;     /* of a plane */
-  int64_t phases;     /* planes */
-  int64_t phase_step; /* place q of phase p is x[first + q * step + p * phase_step] */
-  int64_t first, step;
-  bool is_by_tap; /* each tap has a phase of its own */
-} plane_axis;
-
 typedef struct plan {
-  plane_axis axes[AXES];
-  bool is_in_place; /* x is the planes */
+  om_conv_planes x;
   bool is_depthwise;
-  size_t plane;   /* bytes of one phase of one channel */
-  size_t channel; /* of all phases */
-  size_t results; /* places up to the last result's */
   size_t terms;
-  size_t planes;     /* bytes of an image, or of a depthwise channel */
-  size_t slot_bytes; /* aligned */
+  size_t planes_bytes; /* of an image, or of a depthwise channel */
+  size_t slot_bytes;   /* aligned */
   size_t slot_count;
   size_t items;         /* of an image */
   size_t places, parts; /* that the items of a group are cut into */
@@ -65,49 +47,8 @@ static size_t at_most(size_t value, size_t most) {
   return value < most ? value : most;
 }
 
-static size_t times(size_t a, size_t b) {
-  size_t product = SIZE_MAX;
-  return om_size_mul(a, b, &product) ? product : SIZE_MAX;
-}
-
-static size_t plus(size_t a, size_t b) {
-  size_t sum = SIZE_MAX;
-  return om_size_add(a, b, &sum) ? sum : SIZE_MAX;
-}
-
 static size_t aligned(size_t bytes) {
   return bytes > SIZE_MAX - 64 ? SIZE_MAX : om_size_align(bytes, 64);
-}
-
-static bool is_own_place(const om_conv_axis *a) {
-  return a->taps == 1 && a->tap_first == 0 && a->in_step == 1 && a->count == a->in;
-}
-
-/* Windows that are far apart would leave most of a plane unread: then each tap has one. */
-static plane_axis axis_of(const om_conv_axis *a) {
-  const int64_t span = (a->taps - 1) * a->tap_step;
-  plane_axis p = {.count = a->count,
-                  .first = a->tap_first,
-                  .step = a->in_step,
-                  .phases = span + 1 < a->in_step ? span + 1 : a->in_step,
-                  .phase_step = 1,
-                  .places = a->count + span / a->in_step};
-  if (times((size_t)p.places, (size_t)p.phases) > times((size_t)a->count, (size_t)a->taps)) {
-    p.places = a->count;
-    p.phases = a->taps;
-    p.phase_step = a->tap_step;
-    p.is_by_tap = true;
-  }
-  return p;
-}
-
-/* A tap's plane, and how far its places are from the results'. */
-static int64_t phase_of(const plane_axis *p, const om_conv_axis *a, int64_t tap) {
-  return p->is_by_tap ? tap : tap * a->tap_step % p->step;
-}
-
-static int64_t shift_of(const plane_axis *p, const om_conv_axis *a, int64_t tap) {
-  return p->is_by_tap ? 0 : tap * a->tap_step / p->step;
 }
 
 static size_t quads_of(size_t terms) {
@@ -117,10 +58,10 @@ static size_t quads_of(size_t terms) {
 /* Whether it is one channel's rows and columns, of windows that reach not too far. */
 static bool is_depthwise(const om_conv_pass *pass, const plan *p) {
   const om_conv_axis *a = pass->axes;
-  const size_t lines = times(quads_of((size_t)a[1].taps), (size_t)p->axes[2].phases);
-  return pass->in_channels == 1 && pass->out_channels == 1 && is_own_place(&a[0]) && a[0].in == 1 &&
-         a[1].taps > 1 && lines <= MAX_LINES && a[2].taps <= MAX_LINES &&
-         shift_of(&p->axes[2], &a[2], a[2].taps - 1) <= MAX_SHIFT;
+  const size_t lines = om_size_times(quads_of((size_t)a[1].taps), (size_t)p->x.axes[2].phases);
+  return pass->in_channels == 1 && pass->out_channels == 1 && om_conv_is_own_place(&a[0]) &&
+         a[0].in == 1 && a[1].taps > 1 && lines <= MAX_LINES && a[2].taps <= MAX_LINES &&
+         om_plane_shift(&p->x.axes[2], &a[2], a[2].taps - 1) <= MAX_SHIFT;
 }
 
 /* Quads of taps one above the other, column by column. */
@@ -131,42 +72,32 @@ typedef struct quads {
 } quads;
 
 static void plan_depthwise(const om_conv_pass *pass, plan *p) {
-  p->lines = quads_of((size_t)pass->axes[1].taps) * (size_t)p->axes[2].phases;
+  p->lines = quads_of((size_t)pass->axes[1].taps) * (size_t)p->x.axes[2].phases;
   p->span = om_size_align(
-      CHUNK + (size_t)shift_of(&p->axes[2], &pass->axes[2], pass->axes[2].taps - 1), LANES);
-  p->planes = aligned(plus(p->channel, SLACK + CHUNK));
+      CHUNK + (size_t)om_plane_shift(&p->x.axes[2], &pass->axes[2], pass->axes[2].taps - 1), LANES);
+  p->planes_bytes = aligned(om_size_plus(p->x.channel, SLACK + CHUNK));
   p->items = (size_t)pass->groups;
   const size_t chunk =
       om_size_align(sizeof(quads), 64) + 2 * CHUNK * sizeof(uint32_t) + p->lines * p->span * 4;
-  p->slot_bytes = aligned(plus(plus(chunk, p->planes), plus(p->results, LOOSE)));
+  p->slot_bytes = aligned(om_size_plus(om_size_plus(chunk, p->planes_bytes),
+                                       om_size_plus(p->x.results, OM_BYTE_LOOSE)));
 }
 
 static void plan_product(const om_conv_pass *pass, plan *p) {
   const size_t out_channels = (size_t)pass->out_channels;
   const size_t channels = (size_t)(pass->groups * pass->in_channels);
-  p->places = (p->results + STRIPS * LANES - 1) / (STRIPS * LANES);
+  p->places = (p->x.results + STRIPS * LANES - 1) / (STRIPS * LANES);
   p->parts = (out_channels + PART - 1) / PART;
-  p->items = times((size_t)pass->groups, times(p->places, p->parts));
-  p->planes = p->is_in_place ? 0 : aligned(plus(times(p->channel, channels), SLACK));
+  p->items = om_size_times((size_t)pass->groups, om_size_times(p->places, p->parts));
+  p->planes_bytes =
+      p->x.is_in_place ? 0 : aligned(om_size_plus(om_size_times(p->x.channel, channels), SLACK));
   const size_t sums = (STRIPS + BLOCK) * LANES * sizeof(uint32_t) + BLOCK * LANES;
-  const size_t panels = times(quads_of(p->terms) * 4, STRIPS * LANES);
-  p->slot_bytes = aligned(plus(sums, plus(panels, p->terms)));
+  const size_t panels = om_size_times(quads_of(p->terms) * 4, STRIPS * LANES);
+  p->slot_bytes = aligned(om_size_plus(sums, om_size_plus(panels, p->terms)));
 }
 
 static plan plan_of(const om_conv_pass *pass) {
-  plan p = {.is_in_place = true, .plane = 1, .channel = 1};
-  for (int i = 0; i < AXES; ++i) {
-    const om_conv_axis *a = &pass->axes[i];
-    p.axes[i] = axis_of(a);
-    p.is_in_place = p.is_in_place && is_own_place(a);
-    p.plane = times(p.plane, (size_t)p.axes[i].places);
-    p.channel = times(p.channel, (size_t)p.axes[i].phases);
-    if (a->count > 0) {
-      p.results = plus(times(p.results, (size_t)p.axes[i].places), (size_t)(a->count - 1));
-    }
-  }
-  p.results = plus(p.results, 1);
-  p.channel = times(p.channel, p.plane);
+  plan p = {.x = om_conv_planes_of(pass)};
   p.terms = (size_t)om_conv_terms(pass);
   p.is_depthwise = is_depthwise(pass, &p);
   if (p.is_depthwise) {
@@ -187,13 +118,14 @@ static size_t adds_bytes(const om_conv_pass *pass) {
 }
 
 static size_t offsets_bytes(const plan *p) {
-  return p->is_in_place || p->is_depthwise ? 0 : aligned(times(p->terms, sizeof(size_t)));
+  return p->x.is_in_place || p->is_depthwise ? 0 : aligned(om_size_times(p->terms, sizeof(size_t)));
 }
 
 size_t om_conv_bytes_scratch(const om_conv_pass *pass) {
   const plan p = plan_of(pass);
-  const size_t own = plus(times(p.slot_bytes, p.slot_count), p.is_depthwise ? 0 : p.planes);
-  return plus(plus(adds_bytes(pass), offsets_bytes(&p)), own);
+  const size_t own =
+      om_size_plus(om_size_times(p.slot_bytes, p.slot_count), p.is_depthwise ? 0 : p.planes_bytes);
+  return om_size_plus(om_size_plus(adds_bytes(pass), offsets_bytes(&p)), own);
 }
 
 typedef struct job {
@@ -229,125 +161,6 @@ static void sum_channels(void *arg, size_t begin, size_t end) {
   }
 }
 
-/* ---- Planes ---- */
-
-typedef uint8_t bytes_x8 __attribute__((vector_size(8)));
-typedef uint16_t pairs_x8 __attribute__((vector_size(16)));
-
-/* Every second byte; the last block overlaps those before, and reads nothing behind the last. */
-static void copy_second(const uint8_t *from, size_t count, uint8_t *to) {
-  enum { STEP = 16 };
-  size_t i = 0;
-  while (count >= STEP) {
-    pairs_x8 low, high;
-    memcpy(&low, from + 2 * i, sizeof low);
-    memcpy(&high, from + 2 * i + STEP - 1, sizeof high);
-    const bytes_x8 first = __builtin_convertvector(low & 0xff, bytes_x8);
-    const bytes_x8 last = __builtin_convertvector(high >> 8, bytes_x8);
-    memcpy(to + i, &first, sizeof first);
-    memcpy(to + i + STEP / 2, &last, sizeof last);
-    if (i == count - STEP) return;
-    i = at_most(i + STEP, count - STEP);
-  }
-  for (; i < count; ++i) to[i] = from[2 * i];
-}
-
-static void copy_every(const uint8_t *from, size_t step, size_t count, uint8_t *to) {
-  if (step == 1) {
-    om_byte_copy(from, count, to);
-  } else if (step == 2) {
-    copy_second(from, count, to);
-  } else {
-    for (size_t i = 0; i < count; ++i) to[i] = from[step * i];
-  }
-}
-
-/* The places [begin, end) of a phase that hold elements, and the first of those. */
-typedef struct inside {
-  int64_t begin, end;
-  int64_t at;
-} inside;
-
-static int64_t first_place(const plane_axis *p, int64_t phase, int64_t least) {
-  const int64_t away = least - p->first - phase * p->phase_step;
-  const int64_t place = away <= 0 ? 0 : (away - 1) / p->step + 1;
-  return place < p->places ? place : p->places;
-}
-
-static inside inside_of(const plane_axis *p, int64_t phase, int64_t in) {
-  inside i = {.begin = first_place(p, phase, 0), .end = first_place(p, phase, in)};
-  i.at = p->first + i.begin * p->step + phase * p->phase_step;
-  return i;
-}
-
-/* Copies whole blocks: up to 15 bytes more are read (of every second one 31), and written. */
-static void copy_loosely(const uint8_t *from, size_t step, size_t count, uint8_t *to) {
-  for (size_t i = 0; i < count; i += LOOSE) {
-    if (step == 1) {
-      memcpy(to + i, from + i, LOOSE);
-    } else {
-      copy_second(from + 2 * i, LOOSE, to + i);
-    }
-  }
-}
-
-/* One plane, of the padding so far; x_end: behind the last element that there is. Rows are written
- * loosely where the next one is written behind them, and the padding in between again. */
-static void fill_plane(const om_conv_pass *pass,
-                       const plan *p,
-                       const int64_t phase[AXES],
-                       const uint8_t *x,
-                       const uint8_t *x_end,
-                       uint8_t *plane) {
-  const plane_axis *a = p->axes;
-  const om_conv_axis *in = pass->axes;
-  const inside iz = inside_of(&a[0], phase[0], in[0].in);
-  const inside iy = inside_of(&a[1], phase[1], in[1].in);
-  const inside ix = inside_of(&a[2], phase[2], in[2].in);
-  const size_t count = (size_t)(ix.end - ix.begin), step = (size_t)a[2].step;
-  const size_t gap = (size_t)a[2].places - count, loose = om_size_align(count, LOOSE);
-  const bool may_be_loose = step <= 2 && gap <= PADS && loose <= 2 * count + gap;
-  uint8_t pads[PADS];
-  memset(pads, plane[0], sizeof pads);
-  if (count == 0) return;
-  for (int64_t z = iz.begin; z < iz.end; ++z) {
-    const int64_t from_z = iz.at + (z - iz.begin) * a[0].step;
-    const uint8_t *from = x + (from_z * in[1].in + iy.at) * in[2].in + ix.at;
-    uint8_t *to = plane + (z * a[1].places + iy.begin) * a[2].places + ix.begin;
-    for (int64_t y = iy.begin; y < iy.end; ++y) {
-      if (may_be_loose && y + 1 < iy.end && (size_t)(x_end - from) >= step * loose) {
-        copy_loosely(from, step, count, to);
-        memcpy(to + count, pads, sizeof pads);
-      } else {
-        copy_every(from, step, count, to);
-      }
-      from += a[1].step * in[2].in;
-      to += a[2].places;
-    }
-  }
-}
-
-/* The planes of one channel. */
-static void fill_channel(const om_conv_pass *pass,
-                         const plan *p,
-                         const uint8_t *x,
-                         const uint8_t *x_end,
-                         uint8_t pad,
-                         uint8_t *planes) {
-  const plane_axis *a = p->axes;
-  const int64_t count = a[0].phases * a[1].phases * a[2].phases;
-  for (int64_t i = 0; i < count; ++i, planes += p->plane) {
-    const int64_t phase[AXES] = {
-        i / a[2].phases / a[1].phases, i / a[2].phases % a[1].phases, i % a[2].phases};
-    memset(planes, pad, p->plane);
-    fill_plane(pass, p, phase, x, x_end, planes);
-  }
-}
-
-static size_t in_elems(const om_conv_pass *pass) {
-  return (size_t)(pass->axes[0].in * pass->axes[1].in * pass->axes[2].in);
-}
-
 static size_t out_elems(const om_conv_pass *pass) {
   return (size_t)(pass->axes[0].count * pass->axes[1].count * pass->axes[2].count);
 }
@@ -356,19 +169,21 @@ static size_t out_elems(const om_conv_pass *pass) {
 static const uint8_t *channel_of(const job *j, size_t channel) {
   const om_conv_pass *pass = j->c->pass;
   const size_t channels = (size_t)(pass->groups * pass->in_channels);
-  return j->c->x + (j->image * channels + channel) * in_elems(pass);
+  return j->c->x + (j->image * channels + channel) * om_conv_in_elems(pass);
 }
 
 static const uint8_t *end_of(const job *j) {
   const om_conv_pass *pass = j->c->pass;
-  return j->c->x + (size_t)(pass->batch * pass->groups * pass->in_channels) * in_elems(pass);
+  return j->c->x +
+         (size_t)(pass->batch * pass->groups * pass->in_channels) * om_conv_in_elems(pass);
 }
 
 static void fill_planes(void *arg, size_t begin, size_t end) {
   const job *j = arg;
   for (size_t i = begin; i < end; ++i) {
-    uint8_t *planes = j->planes + i * j->p->channel;
-    fill_channel(j->c->pass, j->p, channel_of(j, i), end_of(j), (uint8_t)j->c->x_zero, planes);
+    uint8_t *planes = j->planes + i * j->p->x.channel;
+    om_conv_planes_fill(
+        j->c->pass, &j->p->x, channel_of(j, i), end_of(j), (uint8_t)j->c->x_zero, planes);
   }
 }
 
@@ -379,12 +194,12 @@ static void list_offsets(const om_conv_pass *pass, const plan *p, size_t *offset
   for (size_t k = 0; k < p->terms; ++k) {
     size_t phase = 0, shift = 0;
     for (int i = 0; i < AXES; ++i) {
-      phase =
-          phase * (size_t)p->axes[i].phases + (size_t)phase_of(&p->axes[i], &pass->axes[i], tap[i]);
-      shift =
-          shift * (size_t)p->axes[i].places + (size_t)shift_of(&p->axes[i], &pass->axes[i], tap[i]);
+      phase = phase * (size_t)p->x.axes[i].phases +
+              (size_t)om_plane_phase(&p->x.axes[i], &pass->axes[i], tap[i]);
+      shift = shift * (size_t)p->x.axes[i].places +
+              (size_t)om_plane_shift(&p->x.axes[i], &pass->axes[i], tap[i]);
     }
-    offsets[k] = channel * p->channel + phase * p->plane + shift;
+    offsets[k] = channel * p->x.channel + phase * p->x.plane + shift;
     int i = AXES - 1;
     for (; i >= 0 && ++tap[i] == pass->axes[i].taps; --i) tap[i] = 0;
     if (i < 0) ++channel;
@@ -410,8 +225,8 @@ typedef struct run {
 
 /* The next run at or behind a place, of those before `end`; count 0: there is none. */
 static run next_run(const plan *p, size_t place, size_t end) {
-  const plane_axis *az = &p->axes[0], *ay = &p->axes[1], *ax = &p->axes[2];
-  if (p->is_in_place) return (run){.first = place, .count = end - place, .out = place};
+  const om_plane_axis *az = &p->x.axes[0], *ay = &p->x.axes[1], *ax = &p->x.axes[2];
+  if (p->x.is_in_place) return (run){.first = place, .count = end - place, .out = place};
   while (place < end) {
     const size_t x = place % (size_t)ax->places;
     const size_t y = place / (size_t)ax->places % (size_t)ay->places;
@@ -462,10 +277,10 @@ static product_slot product_slot_at(const plan *p, uint8_t *slot) {
 /* The strips from a place on. */
 static void cut_strips(const plan *p, size_t place, product_slot *own) {
   own->strip_count = 0;
-  for (; own->strip_count < STRIPS && place < p->results; place += LANES) {
+  for (; own->strip_count < STRIPS && place < p->x.results; place += LANES) {
     strip *s = &own->strips[own->strip_count++];
     s->place = place;
-    s->width = at_most(p->results - place, LANES);
+    s->width = at_most(p->x.results - place, LANES);
   }
 }
 
@@ -477,7 +292,7 @@ static void store_block(
   const size_t y = (j->image * out_channels_of(c->pass) + channel) * elems;
   const size_t end = s->place + s->width;
   if (!c->sums) {
-    const bool is_whole = j->p->is_in_place;
+    const bool is_whole = j->p->x.is_in_place;
     om_byte_finish_run(&(om_byte_finish){.sums = own->sums,
                                          .stride = LANES,
                                          .rows = rows,
@@ -509,13 +324,13 @@ static void fill_strip(const job *j, size_t group, const product_slot *own, cons
   const plan *p = j->p;
   const size_t channel = group * (size_t)j->c->pass->in_channels;
   const uint8_t *planes =
-      p->is_in_place ? channel_of(j, channel) : j->planes + channel * p->channel;
+      p->x.is_in_place ? channel_of(j, channel) : j->planes + channel * p->x.channel;
   om_byte_panel_fill(&(om_byte_panel){.from = planes + s->place,
-                                      .offsets = p->is_in_place ? NULL : j->offsets,
-                                      .step = p->plane,
+                                      .offsets = p->x.is_in_place ? NULL : j->offsets,
+                                      .step = p->x.plane,
                                       .terms = p->terms,
                                       .columns = LANES,
-                                      .width = p->is_in_place ? s->width : LANES,
+                                      .width = p->x.is_in_place ? s->width : LANES,
                                       .flip = j->flip,
                                       .panel = s->panel});
   if (!j->has_w_zeros) return;
@@ -590,19 +405,19 @@ static depthwise_slot depthwise_slot_at(const plan *p, uint8_t *slot) {
   s.cols = s.sums + CHUNK;
   s.panel = (uint8_t *)(s.cols + CHUNK);
   s.planes = s.panel + p->lines * p->span * 4;
-  s.bytes = s.planes + p->planes;
+  s.bytes = s.planes + p->planes_bytes;
   return s;
 }
 
 static void list_quads(const job *j, const uint8_t *w, quads *q) {
   const plan *p = j->p;
   const om_conv_axis *ay = &j->c->pass->axes[1], *ax = &j->c->pass->axes[2];
-  const plane_axis *px = &p->axes[2];
+  const om_plane_axis *px = &p->x.axes[2];
   q->count = 0;
   for (int64_t y = 0; y < ay->taps; y += 4) {
     for (int64_t x = 0; x < ax->taps; ++x, ++q->count) {
-      const size_t line = (size_t)(y / 4 * px->phases + phase_of(px, ax, x));
-      q->offsets[q->count] = (uint32_t)(line * p->span + (size_t)shift_of(px, ax, x));
+      const size_t line = (size_t)(y / 4 * px->phases + om_plane_phase(px, ax, x));
+      q->offsets[q->count] = (uint32_t)(line * p->span + (size_t)om_plane_shift(px, ax, x));
       for (int64_t i = 0; i < 4; ++i) {
         const bool is_there = y + i < ay->taps;
         q->weights[q->count * 4 + (size_t)i] = is_there ? w[(y + i) * ax->taps + x] : 0;
@@ -616,8 +431,8 @@ static void list_quads(const job *j, const uint8_t *w, quads *q) {
 static void fill_lines(const job *j, size_t place, const depthwise_slot *own) {
   const plan *p = j->p;
   const om_conv_axis *ay = &j->c->pass->axes[1];
-  const plane_axis *py = &p->axes[1], *px = &p->axes[2];
-  const size_t left = om_size_align(p->results - place, LANES) + (p->span - CHUNK);
+  const om_plane_axis *py = &p->x.axes[1], *px = &p->x.axes[2];
+  const size_t left = om_size_align(p->x.results - place, LANES) + (p->span - CHUNK);
   uint8_t *panel = own->panel;
   for (int64_t y = 0; y < ay->taps; y += 4) {
     for (int64_t x = 0; x < px->phases; ++x, panel += p->span * 4) {
@@ -625,8 +440,8 @@ static void fill_lines(const job *j, size_t place, const depthwise_slot *own) {
       const size_t count = at_most((size_t)(ay->taps - y), 4);
       for (size_t i = 0; i < count; ++i) {
         const int64_t tap = y + (int64_t)i;
-        offsets[i] = (size_t)(phase_of(py, ay, tap) * px->phases + x) * p->plane +
-                     (size_t)(shift_of(py, ay, tap) * px->places);
+        offsets[i] = (size_t)(om_plane_phase(py, ay, tap) * px->phases + x) * p->x.plane +
+                     (size_t)(om_plane_shift(py, ay, tap) * px->places);
       }
       om_byte_panel_fill(&(om_byte_panel){.from = own->planes + place,
                                           .offsets = offsets,
@@ -660,10 +475,11 @@ static void run_channel(const job *j, size_t channel, const depthwise_slot *own)
   const om_conv_bytes *c = j->c;
   const plan *p = j->p;
   const size_t y = (j->image * out_channels_of(c->pass) + channel) * out_elems(c->pass);
-  fill_channel(c->pass, p, channel_of(j, channel), end_of(j), (uint8_t)c->x_zero, own->planes);
+  om_conv_planes_fill(
+      c->pass, &p->x, channel_of(j, channel), end_of(j), (uint8_t)c->x_zero, own->planes);
   list_quads(j, c->w + channel * p->terms, own->taps);
-  for (size_t place = 0; place < p->results; place += CHUNK) {
-    const size_t width = at_most(p->results - place, CHUNK);
+  for (size_t place = 0; place < p->x.results; place += CHUNK) {
+    const size_t width = at_most(p->x.results - place, CHUNK);
     fill_lines(j, place, own);
     sum_chunk(j, channel, om_size_align(width, OM_BYTE_RUN), own);
     if (!c->sums) {
@@ -684,13 +500,13 @@ static void run_channel(const job *j, size_t channel, const depthwise_slot *own)
     }
   }
   if (c->sums) return;
-  const size_t count = (size_t)p->axes[2].count, places = (size_t)p->axes[2].places;
-  const size_t rows = (size_t)p->axes[1].count;
+  const size_t count = (size_t)p->x.axes[2].count, places = (size_t)p->x.axes[2].places;
+  const size_t rows = (size_t)p->x.axes[1].count;
   for (size_t row = 0; row < rows; ++row) {
     const uint8_t *from = own->bytes + row * places;
     uint8_t *to = c->y + y + row * count;
-    if (om_size_align(count, LOOSE) <= (rows - row) * count) {
-      copy_loosely(from, 1, count, to); /* the next rows are written behind it */
+    if (om_size_align(count, OM_BYTE_LOOSE) <= (rows - row) * count) {
+      om_byte_copy_loosely(from, count, to); /* the next rows are written behind it */
     } else {
       om_byte_copy(from, count, to);
     }
@@ -719,7 +535,7 @@ static void run_images(om_ctx *ctx, job *j) {
       om_parallel_for(ctx, j->p->slot_count, 1, run_channels, j);
       continue;
     }
-    if (!j->p->is_in_place) {
+    if (!j->p->x.is_in_place) {
       om_parallel_for(ctx, (size_t)(pass->groups * pass->in_channels), CHANNELS, fill_planes, j);
     }
     om_parallel_for(ctx, j->p->slot_count, 1, run_products, j);
@@ -738,7 +554,7 @@ void om_conv_bytes_run(om_ctx *ctx, const om_conv_bytes *c, void *scratch) {
            .adds = scratch};
   j.offsets = (size_t *)(void *)((uint8_t *)scratch + adds_bytes(c->pass));
   j.planes = (uint8_t *)j.offsets + offsets_bytes(&p);
-  j.slots = j.planes + (p.is_depthwise ? 0 : p.planes);
+  j.slots = j.planes + (p.is_depthwise ? 0 : p.planes_bytes);
   for (size_t i = 0; i < out_channels; ++i) j.has_w_zeros = j.has_w_zeros || c->w_zeros[i] != 0;
   om_parallel_for(ctx, out_channels, CHANNELS, sum_channels, &j);
   if (offsets_bytes(&p) > 0) list_offsets(c->pass, &p, j.offsets);
