@@ -1,5 +1,5 @@
 /* Weights in the order in which tiles read them: panels of columns, the last one no wider than it
- * has to be, in each of them term by term. */
+ * has to be, in each of them term by term. They may lie in a model's file, at any byte. */
 #include "base/om_thread.h"
 #include "cpu/fast/om_fast_pass.h"
 
@@ -31,13 +31,19 @@ typedef struct job {
   float *target;
 } job;
 
+static inline float weight_at(const float *from, int64_t index) {
+  float weight;
+  memcpy(&weight, (const char *)from + index * (int64_t)sizeof weight, sizeof weight);
+  return weight;
+}
+
 /* One tap of a panel. Reads along the axis on which the source is dense. */
 static void pack_tap(
     const om_fast_order *o, const float *from, int64_t cols, int64_t width, float *to) {
   if (o->col_stride == 1) {
     for (int64_t k = 0; k < o->depth; ++k) {
       const float *row = from + k * o->depth_stride;
-      for (int64_t c = 0; c < cols; ++c) to[k * width + c] = row[c];
+      for (int64_t c = 0; c < cols; ++c) to[k * width + c] = weight_at(row, c);
       for (int64_t c = cols; c < width; ++c) to[k * width + c] = 0.0f;
     }
     return;
@@ -45,7 +51,7 @@ static void pack_tap(
   for (int64_t c = 0; c < width; ++c) {
     const float *col = from + c * o->col_stride;
     for (int64_t k = 0; k < o->depth; ++k) {
-      to[k * width + c] = c < cols ? col[k * o->depth_stride] : 0.0f;
+      to[k * width + c] = c < cols ? weight_at(col, k * o->depth_stride) : 0.0f;
     }
   }
 }
@@ -79,7 +85,8 @@ static __attribute__((noinline)) void pack_winograd(
       for (int64_t c = 0; c < count; ++c) {
         const float *w = from + (at + c) * o->col_stride + k * o->depth_stride;
         for (int i = 0; i < 9; ++i) {
-          g[i / 3][i % 3][c] = w[i / 3 * o->tap_strides[1] + i % 3 * o->tap_strides[2]];
+          const int64_t tap = i / 3 * o->tap_strides[1] + i % 3 * o->tap_strides[2];
+          g[i / 3][i % 3][c] = weight_at(w, tap);
         }
       }
       for (int i = 0; i < 3; ++i) {
