@@ -20,8 +20,11 @@ static const om_op_call *mover_of(const om_plan *plan, om_value_id value, om_str
   return node->op->describe_move(call, output, out_copy) ? call : NULL;
 }
 
-/* Follows the operand back, as far as copies that move elements go. */
+/* Follows the operand back, as far as copies that move elements go. A small part of something large
+ * stays a copy: float16 is widened as a whole by the CPU's attention. */
 static om_value_id trace(const om_plan *plan, om_value_id operand, om_view *inout_view) {
+  enum { MOST_TIMES = 4 }; /* Q, K and V of one projection are a third each */
+  const size_t most_elems = MOST_TIMES * om_tensor_elems(&plan->tensors[operand]);
   om_strided copy;
   om_view view = *inout_view;
   om_value_id value = operand;
@@ -29,6 +32,7 @@ static om_value_id trace(const om_plan *plan, om_value_id operand, om_view *inou
     const om_op_call *mover = mover_of(plan, value, &copy);
     if (!mover || !om_view_through(&copy, &view)) return operand;
     value = mover->node->inputs[0];
+    if (om_tensor_elems(&plan->tensors[value]) > most_elems) return operand;
     om_strided_simplify(&copy);
     if (copy.rank == 1 && copy.source_strides[0] == 1 && copy.source_offset == 0) continue;
     operand = value; /* a mere Reshape alone is no gain */

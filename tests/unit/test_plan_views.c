@@ -173,6 +173,13 @@ static const form forms[] = {
      "u = Constant() value_ints=[1]; r = Constant() value_ints=[2, 3, 5, 4]; "
      "d1 = Unsqueeze(d, u); k0 = Expand(d1, r); e1 = Unsqueeze(e, u); v0 = Expand(e1, r);",
      6},
+    /* The Slice stays; of the Transposes, which are one, none. */
+    {"little of much",
+     "y = MatMul(x, w); t0 = Constant() value_ints=[1, 1, 2]; a = Tile(y, t0); "
+     "z = Constant() value_ints=[0]; m = Constant() value_ints=[12]; p = Constant() "
+     "value_ints=[2]; " HEADS_4 "c = Slice(a, z, m, p); c1 = Reshape(c, h); q0 = Transpose(c1)" TURN
+     "k0 = Transpose(c1)" TURN "v0 = Transpose(c1)" TURN,
+     1},
 };
 
 typedef struct result {
