@@ -11,7 +11,7 @@ enum {
   PIECES = 16,           /* wanted at least, */
   LEAST_TERMS = 1 << 18, /* as long as they are worth a thread's while: about 10 us; */
   MOST_TERMS = 1 << 22,  /* a run ends soon after it is cancelled */
-  NEAR_ELEMS = 1 << 12,  /* weights that stay near, whatever goes by */
+  NEAR_ELEMS = 1 << 14,  /* weights that stay in a cache of the second level, whatever goes by */
 };
 
 typedef struct job {
@@ -254,14 +254,16 @@ static void run_piece(const job *j, size_t piece) {
                .low = j->kernel->low,
                .high = j->kernel->high,
                .epilogue = &j->kernel->epilogue};
-  const bool is_near = (int64_t)(p->tap_count * p->depth) * p->order.cols <= NEAR_ELEMS;
-  const int64_t panel_step = is_near ? s.panel_end - s.panel : 1;
+  /* Panels that stay near take turns at each tile's rows, which are then placed once. */
+  const int64_t near = NEAR_ELEMS / ((int64_t)(p->tap_count * p->depth) * p->order.width + 1);
+  const int64_t panel_step = near > 1 ? near : 1;
   for (int64_t panel = s.panel; panel < s.panel_end; panel += panel_step) {
+    const int64_t panel_end = at_most(panel + panel_step, s.panel_end);
     grid g = grid_at(p, s.row);
     for (int64_t row = s.row; row < s.row_end;) {
       const size_t rows = choose(j, &g, s.row_end - row, panel, &fn);
       set_rows(j, &s, &g, row, rows, &t);
-      for (int64_t i = panel; i < panel + panel_step; ++i) {
+      for (int64_t i = panel; i < panel_end; ++i) {
         if (i != panel) (void)choose(j, &g, s.row_end - row, i, &fn);
         run_tile(j, &s, i, rows, fn, &t);
       }
