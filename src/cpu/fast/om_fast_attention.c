@@ -75,7 +75,7 @@ om_status om_fast_attention_create(om_ctx *ctx,
   const factors scores = {&a->q, &a->k, &dense, a->rows, a->depth, a->keys};
   const factors result = {&dense, &a->v, &a->y, a->rows, a->keys, a->width};
   *out = NULL;
-  if (batch * a->rows * a->keys * a->width * a->depth == 0 || a->selects) return OM_OK;
+  if (batch * a->rows * a->keys * a->width * a->depth == 0) return OM_OK;
   if (a->width > 1 && a->y.col_stride != 1) return OM_OK;
   if (a->has_mask && a->mask.col_stride != 1 && a->mask.col_stride != 0) return OM_OK;
   OM_GO_NEW(attention, 1);
@@ -123,16 +123,36 @@ static const float *mask_row(const job *j, size_t row) {
   return j->mask + at;
 }
 
+/* Scores, or what the mask has in their place. */
+static void choose(const om_soft_row *soft, float *y) {
+  const float *x = soft->x, *mask = soft->mask;
+  const float scale = soft->scale, all = mask[0];
+  if (soft->mask_step == 0) {
+    for (size_t i = 0; i < soft->cols; ++i) y[i] = all == 0.0f ? x[i] * scale : all;
+    return;
+  }
+  for (size_t i = 0; i < soft->cols; ++i) {
+    const float scaled = x[i] * scale;
+    y[i] = mask[i] == 0.0f ? scaled : mask[i];
+  }
+}
+
 static void soft_rows(void *arg, size_t begin, size_t end) {
   const job *j = arg;
   const om_tile_set *set = om_tile_set_get();
   for (size_t row = begin; row < end; ++row) {
-    const om_soft_row soft = {.x = j->x + row * j->cols,
-                              .y = j->y + row * j->cols,
-                              .cols = j->cols,
-                              .scale = j->scale,
-                              .mask = j->mask ? mask_row(j, row) : NULL,
-                              .mask_step = j->a ? j->a->mask.col_stride : 0};
+    om_soft_row soft = {.x = j->x + row * j->cols,
+                        .y = j->y + row * j->cols,
+                        .cols = j->cols,
+                        .scale = j->scale,
+                        .mask = j->mask ? mask_row(j, row) : NULL,
+                        .mask_step = j->a ? j->a->mask.col_stride : 0};
+    if (soft.mask && j->a->selects) {
+      choose(&soft, soft.y);
+      soft.x = soft.y;
+      soft.scale = 1.0f;
+      soft.mask = NULL;
+    }
     set->softmax(&soft);
     for (size_t i = 0; j->a && j->a->zeroes_nan && i < j->cols; ++i) {
       if (soft.y[i] != soft.y[i]) soft.y[i] = 0.0f;
