@@ -23,7 +23,8 @@ static const struct {
      command_compare,
      "MODEL [--by-node] [--tolerance T] [--reference-device D]\n"
      "                   [--reference-mode M] [--json]\n"
-     "            the device against the CPU's exact mode, or any two\n"
+     "            the device against the CPU's exact mode, or any two; a scaled error above T\n"
+     "            (default: 1e-5) is a difference\n"
      "  onemodel compare MODEL --attribute [--worst] [--tolerance T] [--json]\n"
      "            device fast, device exact and CPU exact against the graph in float64: each "
      "step's\n"
