@@ -95,6 +95,15 @@ static om_status prepare_dynamic(om_ctx *ctx, om_plan *plan) {
   return OM_OK;
 }
 
+static bool has_stored(const om_plan *plan, const om_node *node) {
+  for (uint32_t i = 0; i < node->input_count; ++i) {
+    const om_value_id value = node->inputs[i];
+    if (value == OM_NO_VALUE) continue;
+    if (om_stored_of(plan->source.graph->values[value].constant)) return true;
+  }
+  return false;
+}
+
 om_status om_plan_place(om_ctx *ctx, om_plan *plan) {
   om_status st = OM_OK;
   om_status late = OM_OK;
@@ -111,6 +120,7 @@ om_status om_plan_place(om_ctx *ctx, om_plan *plan) {
     if (plan->steps[s].is_accepted) continue;
     const om_step *step = &plan->steps[s];
     const uint32_t packed = step->ready.packed_inputs;
+    if (step->ready_key && !has_stored(plan, step->call.node)) continue; /* its run does that */
     OM_TRY(om_put_off(om_plan_align_constants(ctx, plan, step->call.node, packed), &late));
   }
   for (size_t i = 0; i < graph->output_count; ++i) {

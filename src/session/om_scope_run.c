@@ -47,7 +47,10 @@ static om_status settle_dynamic(om_ctx *ctx, om_plan *plan, om_step *step) {
     OM_TRY(ensure_buffer(ctx, buffer, om_result_bytes(call->outputs[i])));
     call->outputs[i]->data = buffer->data;
   }
-  if (step->ready_key) OM_TRY(om_plan_make_step_ready(ctx, plan, step));
+  if (step->ready_key) { /* weights that are packed need no aligned copy */
+    OM_TRY(om_plan_make_step_ready(ctx, plan, step));
+    OM_TRY(om_plan_align_constants(ctx, plan, call->node, step->ready.packed_inputs));
+  }
   size_t scratch_bytes = step->ready.run ? step->ready.scratch_bytes : om_call_scratch_bytes(call);
   OM_TRY(ensure_buffer(ctx, &plan->dynamic_scratch, scratch_bytes));
   step->call.scratch = plan->dynamic_scratch.data;
