@@ -19,11 +19,12 @@
  *   direct   the operator's entry alone: resolve, infer, run; guards around results and scratch
  *   cpu      a session without a provider, exact and fast, 1 and 3 threads
  *   null     the device package on the null backend: plans and recordings are checked, and the
- * kernel that the case names for NVIDIA Hopper vulkan   a Vulkan device ($OM_TEST_DEVICE, else the
- * first): exact (the CPU's bits) and fast alone    the same, fast, with the kernels that share
- * nothing, which a software device takes outside of tests; cases of operators that have such
- * kernels wide     the same as if it had no 16-bit storage; cases with float16 inputs alone webgpu
- * in a browser's build (tests/web): fast; webgpu_shared: with a real device's kernels;
+ *            kernel that the case names for NVIDIA Hopper
+ *   vulkan   a Vulkan device ($OM_TEST_DEVICE, else the first): exact (the CPU's bits) and fast
+ *   alone    the same, fast, with the kernels that share nothing, which a software device takes
+ *            outside of tests; cases of operators that have such kernels
+ *   wide     the same as if it had no 16-bit storage; cases with float16 inputs alone
+ *   webgpu   in a browser's build (tests/web): fast; webgpu_shared: with a real device's kernels;
  *            webgpu_exact: the CPU's bits, wherever the adapter's self-test puts the operator
  *
  * Every run is done twice, into the session's memory and into the caller's with guard words
@@ -37,10 +38,13 @@
  *
  * Inputs are texts: TYPE SHAPE [const] [FILL]
  *
- *   TYPE   f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 b8 str i4 u4 (those with "="); "-" alone:
- * an absent input SHAPE  2x3x4, or "scalar" const  an initializer; else an input of the model FILL
- * (none)           random in [-2, 2), integers in [-8, 8), unsigned [0, 8) range LOW HIGH   random
- * in [LOW, HIGH) edges            zeros, ties, large and small values, infinities, NaN, in turn
+ *   TYPE   f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 b8 str i4 u4 (those with "=");
+ *          "-" alone: an absent input
+ *   SHAPE  2x3x4, or "scalar"
+ *   const  an initializer; else an input of the model
+ *   FILL   (none)           random in [-2, 2), integers in [-8, 8), unsigned [0, 8)
+ *          range LOW HIGH   random in [LOW, HIGH)
+ *          edges            zeros, ties, large and small values, infinities, NaN, in turn
  *          ramp             0 1 2 3 ...
  *          = V V ...        these, from the start again when there are more elements (strings
  *                           are words)

@@ -125,6 +125,7 @@ static uint64_t cancel_a_product(om_text_rig *rig, float *values) {
   };
   return cancel_a_run(rig, inputs, OM_COUNT_OF(inputs));
 }
+
 /* The best of some tries: a machine that does much else may stand still. */
 static void one_kernel_is_cancelled(void **state) {
   static const char product[] =

@@ -26,8 +26,9 @@ typedef struct graph_case {
 
 /* Constants that the cases have:
  *   w, w5, v, g  bytes dequantized: weights of [8, 6, 3, 3] by channel, [6, 1, 5, 5], [8, 6, 1, 1]
- * of uint8, [540, 7]; gt as g, turned, by row b            a bias of w's sums, of int32; c: of
- * float32 e            bytes of [2, 6, 9, 10] with another scale */
+ *                of uint8, [540, 7]; gt: as g, turned, by row
+ *   b            a bias of w's sums, of int32; c: of float32
+ *   e            bytes of [2, 6, 9, 10] with another scale */
 static const char constants[] =
     "sx = Constant() value_float=0.0078; n1 = Constant() value_int=121; zx = Cast(n1) to=2; "
     "qx = QuantizeLinear(x, sx, zx); d = DequantizeLinear(qx, sx, zx); "
