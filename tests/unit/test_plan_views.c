@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -258,6 +259,7 @@ static void attention_reads_in_place_on_a_device(void **state) {
     om_gpu_options gpu = OM_GPU_OPTIONS_INIT;
     om_session_options options = OM_SESSION_OPTIONS_INIT;
     gpu.backend = "vulkan";
+    gpu.device = getenv("OM_TEST_DEVICE");
     options.provider = om_gpu_provider();
     options.provider_options = &gpu;
     options.require_gpu = true;
