@@ -6,7 +6,8 @@
 Both sides get the same inputs and are timed in turn: wall time of a run with its inputs and
 outputs in host memory, the median of N runs after a warm-up. ONNX Runtime runs on whatever
 providers it has here (its CPU provider in Debian's package); it is left out where it is missing.
-Prints a Markdown table for bench/RESULTS.md; with --profile also each model's slowest steps. FOLDER holds the PP-OCRv4 models (scripts/models).
+Prints a Markdown table for bench/RESULTS.md; with --profile also each model's slowest steps. FOLDER
+holds the PP-OCRv4 models (scripts/models).
 """
 import argparse
 import json
