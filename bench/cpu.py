@@ -118,7 +118,7 @@ def main():
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--modes", nargs="*", default=["fast", "exact"])
+    parser.add_argument("--modes", nargs="*", choices=["fast", "exact"], default=["fast", "exact"])
     parser.add_argument("--processor-time", action="store_true")
     parser.add_argument("--worker", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -126,6 +126,8 @@ def main():
         path, threads, runs, is_processor_time, *texts = options.worker
         worker(path, int(threads), int(runs), is_processor_time == "1", texts)
         return
+    if not options.models:
+        parser.error("name models")
     print("| model | threads | mode | ms | ONNX Runtime ms | ratio | spread | load ms | theirs | ratio | peak MB | theirs | "
           "ratio |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
