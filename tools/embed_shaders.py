@@ -147,8 +147,6 @@ class Block:
         for v in [v for of_file in in_order for v in of_file]:
             v.offset = len(self.data)
             self.data += v.stored
-        if len(self.data) > pack_spirv.DICTIONARY_BYTES:
-            variants[0].fail("its block is larger than a dictionary (pack_spirv.py).")
 
     def compressed(self):
         packed = pack_spirv.compress(self.data, self.is_words)

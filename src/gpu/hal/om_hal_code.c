@@ -6,7 +6,7 @@
 
 #include <lzma.h>
 
-enum { HEADER_WORDS = 5 };
+enum { HEADER_WORDS = 5, DICTIONARY_BYTES = 1 << 21 /* as pack_spirv.py has it */ };
 
 /* ---- Blocks ---- */
 
@@ -45,9 +45,10 @@ static om_status open_block(om_ctx *ctx, const om_hal_block *block, om_hal_open_
   open->stream.next_in = block->packed;
   open->stream.avail_in = block->packed_bytes;
   OM_GO_NEW(open->bytes, block->bytes);
-  /* No copy reaches further back than to the block's beginning. */
-  lzma_options_lzma options = {.dict_size = LZMA_DICT_SIZE_MIN};
-  if (block->bytes > options.dict_size) options.dict_size = (uint32_t)block->bytes;
+  /* No copy reaches further back than that, or than to the block's beginning. */
+  lzma_options_lzma options = {.dict_size = DICTIONARY_BYTES};
+  if (block->bytes < options.dict_size) options.dict_size = (uint32_t)block->bytes;
+  if (options.dict_size < LZMA_DICT_SIZE_MIN) options.dict_size = LZMA_DICT_SIZE_MIN;
   const lzma_filter filters[] = {{LZMA_FILTER_LZMA2, &options}, {LZMA_VLI_UNKNOWN, NULL}};
   if (lzma_raw_decoder(&open->stream, filters) != LZMA_OK) {
     st = OM_FAIL(ctx, OM_E_OUT_OF_MEMORY, "There is no memory to unpack kernels.");
