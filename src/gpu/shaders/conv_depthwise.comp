@@ -45,7 +45,7 @@
 #  define GROUP 256                // as om_gpu_fuse_pool.c has it
 #else
 #  define CHAIN_BINDING 3
-#  define GROUP 128                // as gpu_ops_conv.c has it
+#  define GROUP 128                // as om_gpu_conv_depthwise.c has it
 #endif
 #include "common/om_shader.glsl"
 #include "abi/conv_depthwise_params.h"

@@ -28,7 +28,7 @@
 #define OM_CHAIN
 #define CHAIN_BASE 4
 #define CHAIN_BINDING 3
-#define GROUP 128                    // as gpu_ops_conv.c has it
+#define GROUP 128                    // as om_gpu_conv_depthwise.c has it
 #define ROWS 4                       // as P.column_quads has it
 #include "common/om_shader.glsl"
 #include "abi/conv_depthwise_params.h"
