@@ -338,6 +338,7 @@ static uint32_t list_count(const om_rewriter *rw,
                            const om_value_fact *facts,
                            om_value_id value,
                            uint32_t steps) {
+  if (value == OM_NO_VALUE) return OM_RANK_UNKNOWN; /* a Concat's: only its shape rule refuses it */
   const om_tensor *constant = om_rewriter_constant(rw, value);
   const om_value *known = &rw->graph->values[value];
   if (constant) return constant->rank == 1 ? (uint32_t)om_tensor_elems(constant) : OM_RANK_UNKNOWN;
@@ -436,6 +437,7 @@ static bool is_scalar(const om_rewriter *rw, om_value_id value, uint32_t steps) 
   if (strcmp(node->type, "CastLike") == 0) return is_scalar(rw, node->inputs[0], steps - 1);
   if (!is_one_of(node, made, OM_COUNT_OF(made))) return false;
   for (uint32_t i = 0; i < node->input_count; ++i) {
+    if (node->inputs[i] == OM_NO_VALUE) continue; /* a Squeeze's axes */
     if (!is_scalar(rw, node->inputs[i], steps - 1)) return false;
   }
   return true;

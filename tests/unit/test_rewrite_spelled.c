@@ -196,6 +196,25 @@ static void casts_that_change_nothing_go(void **state) {
   }
 }
 
+/* A scale whose Squeeze names no axes by an empty name, and a list of extents with a part that is
+ * not there, which the shape rule refuses. */
+static void operands_may_be_absent(void **state) {
+  static const char scaled[] =
+      "h = Shape(x); i = Constant() value_int=0; g = Gather(h, i); f = Cast(g) to=1; "
+      "s = Squeeze(f, , ); m = Abs(x); n = Neg(x); p = MatMul(x, w); q = Mul(p, s); r = Add(q, m); "
+      "t = Add(r, n); y = Softmax(t);";
+  static const char plain[] =
+      "h = Shape(x); i = Constant() value_int=0; g = Gather(h, i); s = Cast(g) to=1; "
+      "m = Abs(x); n = Neg(x); p = MatMul(x, w); q = Mul(p, s); r = Add(q, m); t = Add(r, n); "
+      "y = Softmax(t);";
+  (void)state;
+  assert_int_equal(check_same(scaled, 0, plain, 0, OM_MODE_EXACT)->adds, 2);
+  om_text_rig_expect(
+      "(x: f32[n]) -> y { s = Shape(x); l = Concat(, s) axis=0; y = Reshape(x, l); }",
+      17,
+      "Input 0 is absent");
+}
+
 static void operands_that_broadcast_are_not_expanded(void **state) {
   static const struct {
     const char *expanded, *plain;
@@ -223,6 +242,7 @@ int main(void) {
                                      cmocka_unit_test(two_masks_are_added_as_one),
                                      cmocka_unit_test(a_choice_and_a_mask_are_one),
                                      cmocka_unit_test(casts_that_change_nothing_go),
+                                     cmocka_unit_test(operands_may_be_absent),
                                      cmocka_unit_test(operands_that_broadcast_are_not_expanded)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
