@@ -88,6 +88,11 @@ static om_value_fact expanded(const om_rewriter *rw,
   return fact;
 }
 
+/* A power has the type of its base; the exponent's may be another. */
+static om_value_fact raised(const om_value_fact *facts, const om_node *node) {
+  return (om_value_fact){input_fact(facts, node, 0).dtype, broadcast(facts, node).rank};
+}
+
 /* The attention's own permutation tells, where it has one. */
 static om_value_fact attended(const om_value_fact *facts, const om_node *node) {
   const om_attr *perm = om_node_attr(node, "y_perm");
@@ -145,7 +150,8 @@ static om_value_fact concatenated(const om_value_fact *facts, const om_node *nod
   return fact;
 }
 
-/* Quantized tensors: the type is the zero point's, the rank that of what is quantized. */
+/* Quantized tensors: the type is the zero point's, or an attribute's; the rank that of what is
+ * quantized. */
 static bool quantized(const om_value_fact *facts, const om_node *node, om_value_fact *out) {
   static const struct {
     const char *type;
@@ -165,6 +171,10 @@ static bool quantized(const om_value_fact *facts, const om_node *node, om_value_
     if (strcmp(forms[i].type, node->type) != 0) continue;
     *out = (om_value_fact){input_fact(facts, node, forms[i].typed_by).dtype,
                            input_fact(facts, node, forms[i].ranked_by).rank};
+    const om_attr *dtype = om_node_attr(node, "output_dtype");
+    if (dtype && dtype->kind == OM_ATTR_INT && dtype->i > 0 && dtype->i < OM_DTYPE_COUNT) {
+      out->dtype = (om_dtype)dtype->i;
+    }
     const bool is_of_two =
         strcmp(node->type, "QLinearAdd") == 0 || strcmp(node->type, "QLinearMul") == 0;
     const uint32_t other = is_of_two ? input_fact(facts, node, 3).rank : 0;
@@ -178,7 +188,7 @@ static om_value_fact result_fact(const om_rewriter *rw,
                                  const om_value_fact *facts,
                                  const om_node *node) {
   static const char *const alike[] = {
-      "Add", "Sub", "Mul", "Div", "Max", "Mean", "Min", "Pow", "PRelu", "Sum"};
+      "Add", "Sub", "Mul", "Div", "Max", "Mean", "Min", "PRelu", "Sum"};
   static const char *const same[] = {"Abs",
                                      "AveragePool",
                                      "BatchNormalization",
@@ -222,6 +232,7 @@ static om_value_fact result_fact(const om_rewriter *rw,
   if (is_one_of(node, alike, OM_COUNT_OF(alike))) {
     return node->opset >= 7 ? broadcast(facts, node) : unknown;
   }
+  if (strcmp(node->type, "Pow") == 0) return node->opset >= 7 ? raised(facts, node) : unknown;
   if (is_one_of(node, same, OM_COUNT_OF(same))) return input_fact(facts, node, 0);
   if (is_one_of(node, comparing, OM_COUNT_OF(comparing))) return compared(facts, node);
   if (strncmp(node->type, "Reduce", 6) == 0) return reduced(rw, facts, node);

@@ -188,11 +188,20 @@ static void casts_that_change_nothing_go(void **state) {
   static const char plain[] =
       "b = Squeeze(x); s = Softmax(b); g = Greater(s, b); y = Where(g, s, x);";
   static const char kept[] = "a = Cast(x) to=6; y = Cast(a) to=1;";
+  /* Of a type that an exponent, or a scale, does not have. */
+  static const char raised[] =
+      "a = Cast(x) to=10; f = Floor(a); e = Constant() value_float=2.0; p = Pow(f, e); "
+      "y = Cast(p) to=1;";
+  static const char narrow[] =
+      "a = Cast(x) to=3; s = Constant() value_float=0.5; d = DequantizeLinear(a, s) "
+      "output_dtype=10; y = Cast(d) to=1;";
   (void)state;
   for (int mode = 0; mode < 2; ++mode) {
     const om_mode as = mode == 0 ? OM_MODE_EXACT : OM_MODE_FAST;
     assert_int_equal(check_same(cast, 0, plain, 0, as)->casts, 0);
     assert_int_equal(check_same(kept, 0, kept, 0, as)->casts, 2);
+    assert_int_equal(check_same(raised, 0, raised, 0, as)->casts, 2);
+    assert_int_equal(check_same(narrow, 0, narrow, 0, as)->casts, 2);
   }
 }
 
