@@ -96,6 +96,7 @@ om_status om_plan_make_step_ready(om_ctx *ctx, om_plan *plan, om_step *step) {
   om_op_call call = step->call;
   const size_t count = (size_t)call.input_count + call.output_count;
   const uint32_t kept = kept_inputs(plan, call.node);
+  om_ctx whole = *ctx;
   bool is_new = !key->is_made;
   for (size_t i = 0; i < count && !is_new; ++i) {
     const om_tensor *operand = operand_of(&call, i);
@@ -111,7 +112,8 @@ om_status om_plan_make_step_ready(om_ctx *ctx, om_plan *plan, om_step *step) {
   }
   call.inputs = key->inputs;
   call.outputs = key->outputs;
-  OM_TRY(make_ready(ctx, plan, &call, step));
+  whole.cancel = NULL; /* what is packed is kept, also by the session */
+  OM_TRY(make_ready(&whole, plan, &call, step));
   key->is_made = true;
   return OM_OK;
 }

@@ -1,5 +1,5 @@
 /* Runs that are ended from another thread: a Loop of 2^62 turns, one that has ended by itself, a
- * large product, and bins of a million samples each. */
+ * large product, bins of a million samples each, and one whose weights are just packed. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -177,12 +177,64 @@ static void bins_of_many_samples_are_cancelled(void **state) {
   om_text_rig_close(&rig);
 }
 
+/* Asks when memory of so many bytes is allocated. */
+typedef struct asking {
+  om_allocator inner;
+  size_t bytes;
+  om_cancel cancel;
+} asking;
+
+static void *alloc_asking(void *user, size_t bytes) {
+  asking *a = user;
+  if (a->bytes > 0 && bytes - a->bytes < 256) om_cancel_ask(&a->cancel); /* and their head */
+  return a->inner.alloc(a->inner.user, bytes);
+}
+
+static void free_asking(void *user, void *ptr, size_t bytes) {
+  asking *a = user;
+  a->inner.free(a->inner.user, ptr, bytes);
+}
+
+/* Rows that a run counts, by weights of ones: they are packed by the run, and kept. */
+static void what_a_cancelled_run_packed_is_whole(void **state) {
+  enum { ROWS = 40, DEPTH = 300, COLS = 320 };
+  static const char rows[] =
+      "(x: f32[40, 300], kept: bool[40]) -> y { one = Constant() value_float=1.0; "
+      "shape = Constant() value_ints=[300, 320]; w = Expand(one, shape); "
+      "a = Compress(x, kept) axis=0; y = MatMul(a, w); }";
+  static float x[ROWS * DEPTH];
+  uint8_t kept[ROWS];
+  const om_named_tensor inputs[] = {
+      {"x", om_tensor_of(OM_DTYPE_F32, 2, (int64_t[]){ROWS, DEPTH}, x)},
+      {"kept", om_tensor_of(OM_DTYPE_BOOL, 1, (int64_t[]){ROWS}, kept)},
+  };
+  asking a = {.inner = om_default_allocator()};
+  const om_allocator allocator = {alloc_asking, free_asking, &a};
+  om_session_options options = OM_SESSION_OPTIONS_INIT;
+  om_named_tensor output = {"y", {0}};
+  om_text_rig rig;
+  (void)state;
+  for (size_t i = 0; i < OM_COUNT_OF(x); ++i) x[i] = 1.0f;
+  memset(kept, 1, sizeof kept);
+  options.mode = OM_MODE_FAST;
+  options.allocator = &allocator;
+  om_text_rig_open(&rig, rows, 17, &options);
+  a.bytes = DEPTH * COLS * sizeof(float);
+  const om_run_args args = {sizeof args, inputs, OM_COUNT_OF(inputs), &output, 1, &a.cancel};
+  assert_int_equal(om_session_run(rig.session, &args, &rig.error), OM_E_CANCELLED);
+  assert_int_equal(om_text_rig_run(&rig, inputs, OM_COUNT_OF(inputs), &output, 1), OM_OK);
+  const float *y = output.tensor.data;
+  for (size_t i = 0; i < ROWS * COLS; ++i) assert_true(y[i] == (float)DEPTH);
+  om_text_rig_close(&rig);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_loop_without_end_is_cancelled),
       cmocka_unit_test(a_run_begun_is_cancelled),
       cmocka_unit_test(one_kernel_is_cancelled),
       cmocka_unit_test(bins_of_many_samples_are_cancelled),
+      cmocka_unit_test(what_a_cancelled_run_packed_is_whole),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
