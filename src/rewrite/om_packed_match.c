@@ -23,21 +23,24 @@ static int64_t read_int(const om_tensor *tensor, size_t index) {
   return number;
 }
 
-/* Element `index` of a list that om_value_list_count counted. */
-static bool get_element(const om_rewriter *rw, om_value_id list, size_t index, element *out) {
+/* Element `index` of a list that om_value_list_count counted; false for those of a part that is
+ * neither constant nor a scalar. */
+static bool get_element(const om_packed_match *m, om_value_id list, size_t index, element *out) {
+  const om_rewriter *rw = m->rw;
   const om_tensor *constant = om_rewriter_constant(rw, list);
   const om_node *concat = om_rewriter_made_by(rw, list, "Concat");
   for (uint32_t i = 0; concat && i < concat->input_count; ++i) {
-    constant = om_rewriter_constant(rw, concat->inputs[i]);
-    const size_t count = constant ? om_tensor_elems(constant) : 1;
+    const om_node *scalar = om_rewriter_made_by(rw, concat->inputs[i], "Unsqueeze");
+    const size_t count = scalar ? 1 : om_value_list_count(rw, m->facts, concat->inputs[i]);
+    if (count == OM_RANK_UNKNOWN) return false;
     if (index >= count) {
       index -= count;
       continue;
     }
-    if (constant) break;
-    const om_node *scalar = om_rewriter_made_by(rw, concat->inputs[i], "Unsqueeze");
     if (scalar) *out = (element){.value = scalar->inputs[0]};
-    return scalar != NULL;
+    if (scalar) return true;
+    constant = om_rewriter_constant(rw, concat->inputs[i]);
+    break;
   }
   if (!constant || constant->dtype != OM_DTYPE_I64 || index >= om_tensor_elems(constant)) {
     return false;
@@ -107,7 +110,7 @@ static bool was_made(const om_packed_match *m,
   if (!reshape || om_value_list_count(m->rw, m->facts, reshape->inputs[1]) != m->facts[p->x].rank) {
     return false;
   }
-  return get_element(m->rw, reshape->inputs[1], axis, &own) && own.value != OM_NO_VALUE &&
+  return get_element(m, reshape->inputs[1], axis, &own) && own.value != OM_NO_VALUE &&
          are_same(m->rw, &own, e);
 }
 
@@ -147,15 +150,15 @@ static bool is_split(const om_packed_match *m, om_projection *p) {
   if (rank == OM_RANK_UNKNOWN || rank < 2 || rank >= OM_MAX_RANK) return false;
   if (om_value_list_count(m->rw, m->facts, p->shape) != rank + 1) return false;
   for (uint32_t i = 0; i + 1 < rank; ++i) {
-    if (!get_element(m->rw, p->shape, i, &e)) return false;
+    if (!get_element(m, p->shape, i, &e)) return false;
     const bool is_kept = e.value == OM_NO_VALUE
                              ? e.number == 0 || (result->has_rank && result->dims[i] == e.number)
                              : is_extent(m, p, e.value, &axis) && axis == (int64_t)i;
     if (!is_kept && !was_made(m, p, i, &e)) ++open;
   }
-  if (!get_element(m->rw, p->shape, rank - 1, &e) || !is_number(m, p, &e, &p->heads)) return false;
+  if (!get_element(m, p->shape, rank - 1, &e) || !is_number(m, p, &e, &p->heads)) return false;
   if (p->heads <= 0 || p->width % p->heads != 0) return false;
-  if (!get_element(m->rw, p->shape, rank, &e)) return false;
+  if (!get_element(m, p->shape, rank, &e)) return false;
   if (!is_number(m, p, &e, &number) || number * p->heads != p->width) {
     if (e.value == OM_NO_VALUE && e.number != -1) return false;
     ++open;
@@ -168,8 +171,8 @@ static bool is_split_of_rows(const om_packed_match *m, om_projection *p) {
   const uint32_t count = om_value_list_count(m->rw, m->facts, p->shape);
   element heads, size;
   if (count == OM_RANK_UNKNOWN || count < 3 || count > OM_MAX_RANK) return false;
-  if (!get_element(m->rw, p->shape, count - 2, &heads) || heads.value != OM_NO_VALUE) return false;
-  if (!get_element(m->rw, p->shape, count - 1, &size) || size.value != OM_NO_VALUE) return false;
+  if (!get_element(m, p->shape, count - 2, &heads) || heads.value != OM_NO_VALUE) return false;
+  if (!get_element(m, p->shape, count - 1, &size) || size.value != OM_NO_VALUE) return false;
   p->heads = heads.number;
   return heads.number > 0 && size.number > 0 && heads.number * size.number == p->width;
 }
@@ -183,7 +186,7 @@ static bool have_same_axes(const om_packed_match *m,
   if (count != om_value_list_count(m->rw, m->facts, b->shape)) return false;
   for (uint32_t i = 0; i + 2 < count; ++i) {
     element x, y;
-    if (!get_element(m->rw, a->shape, i, &x) || !get_element(m->rw, b->shape, i, &y)) return false;
+    if (!get_element(m, a->shape, i, &x) || !get_element(m, b->shape, i, &y)) return false;
     if (!are_same(m->rw, &x, &y)) return false;
   }
   return true;

@@ -12,8 +12,11 @@
 #include <cmocka.h>
 
 #include "harness/om_graph_builder.h"
+#include "harness/om_model_text.h"
 #include "onemodel/gpu.h"
+#include "ops/op_attention.h"
 #include "rewrite/om_rewrite.h"
+#include "session/om_session.h"
 
 enum { BATCH = 2, ROWS = 5, HEADS = 3, SIZE = 4, WIDTH = HEADS * SIZE };
 
@@ -331,12 +334,49 @@ static void packs_projections_for_the_device(void **state) {
   om_model_destroy(model);
 }
 
+/* Projections of rows, whose heads' shape begins with a part of another one: [2, 8] behind it are
+ * the heads and their size, and not the other way round. */
+static void counts_a_part_of_a_shape_as_what_it_is(void **state) {
+  static const char rows[] =
+      "(x: f32[b, s, 16]) -> y { c0 = Constant() value_ints=[0]; c2 = Constant() value_ints=[2]; "
+      "c28 = Constant() value_ints=[2, 8]; flat = Constant() value_ints=[-1, 16]; "
+      "d = Constant() value_ints=[16, 16]; f1 = Constant() value_float=0.1; "
+      "f2 = Constant() value_float=0.2; f3 = Constant() value_float=0.3; wq = Expand(f1, d); "
+      "wk = Expand(f2, d); wv = Expand(f3, d); e = Shape(x); front = Slice(e, c0, c2); "
+      "l = Concat(front, c28) axis=0; r = Reshape(x, flat); qm = MatMul(r, wq); "
+      "km = MatMul(r, wk); vm = MatMul(r, wv); qs = Reshape(qm, l); ks = Reshape(km, l); "
+      "vs = Reshape(vm, l); q = Transpose(qs) perm=[0, 2, 1, 3]; "
+      "k = Transpose(ks) perm=[0, 2, 3, 1]; v = Transpose(vs) perm=[0, 2, 1, 3]; "
+      "p = MatMul(q, k); a = Softmax(p); o = MatMul(a, v); y = Transpose(o) perm=[0, 2, 1, 3]; }";
+  om_gpu_options gpu = OM_GPU_OPTIONS_INIT;
+  om_session_options options = OM_SESSION_OPTIONS_INIT;
+  om_text_rig rig;
+  size_t products = 0, attentions = 0;
+  (void)state;
+  gpu.backend = "null";
+  options.provider = om_gpu_provider();
+  options.provider_options = &gpu;
+  om_text_rig_open(&rig, rows, 17, &options);
+  const om_graph *graph = &rig.session->scope.graph;
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    products += strcmp(graph->nodes[i].type, "MatMul") == 0;
+    if (strcmp(graph->nodes[i].type, "Attention") != 0) continue;
+    const om_attention_params *p = graph->nodes[i].params;
+    for (size_t k = 0; k < 3; ++k) assert_int_equal(p->columns[k].heads, 2);
+    ++attentions;
+  }
+  assert_int_equal(products, 1);
+  assert_int_equal(attentions, 1);
+  om_text_rig_close(&rig);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(merges_what_exporters_write),
       cmocka_unit_test(leaves_what_is_wanted),
       cmocka_unit_test(leaves_a_softmax_over_another_axis),
       cmocka_unit_test(packs_projections_for_the_device),
+      cmocka_unit_test(counts_a_part_of_a_shape_as_what_it_is),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
