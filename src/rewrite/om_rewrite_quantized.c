@@ -19,6 +19,7 @@ typedef struct scaled { /* bytes (of a bias: int32) and what they stand for */
   om_dtype dtype;
   const om_tensor *scales, *zeros; /* constants in memory; zeros NULL: none */
   int64_t axis;                    /* of the scales, where they are more than one */
+  int64_t terms;                   /* of weights: products that one sum has */
 } scaled;
 
 static size_t elems_of(const scaled *s) {
@@ -73,12 +74,21 @@ static bool read_bytes(const om_rewriter *rw, om_value_id value, scaled *out) {
   return read_operand(rw, value, out) && has_byte_zeros(out) && elems_of(out) == 1;
 }
 
+/* Whether sums of so many products of bytes, and `on_top` with them, fit in int32, which wraps. */
+static bool sums_fit(int64_t terms, int64_t on_top) {
+  const int64_t most = INT32_MAX - (int64_t)(UINT8_MAX * UINT8_MAX) * terms;
+  return terms <= INT32_MAX / (UINT8_MAX * UINT8_MAX) && on_top <= most && on_top >= -most;
+}
+
 /* Constant weights with a scale for each index of an axis, or one. */
 static bool read_weights(
     const om_rewriter *rw, om_value_id value, uint32_t rank, uint32_t axis, scaled *out) {
   if (!read_operand(rw, value, out) || !has_byte_zeros(out)) return false;
   const om_tensor *w = om_rewriter_constant(rw, out->bytes);
   if (!w || w->dtype != out->dtype || w->rank < 2 || (rank != 0 && w->rank != rank)) return false;
+  if (w->dims[axis] == 0) return false;
+  out->terms = (int64_t)om_tensor_elems(w) / w->dims[axis];
+  if (!sums_fit(out->terms, 0)) return false;
   if (elems_of(out) == 1) return true;
   const int64_t own = out->axis < 0 ? out->axis + (int64_t)w->rank : out->axis;
   return own == (int64_t)axis && (int64_t)elems_of(out) == w->dims[axis];
@@ -95,13 +105,16 @@ static bool read_bias(const om_rewriter *rw,
   if (value == OM_NO_VALUE) return true;
   if (!read_operand(rw, value, &bias)) return false;
   const om_tensor *b = om_rewriter_constant(rw, bias.bytes);
-  if (!b || b->dtype != OM_DTYPE_I32 || b->rank != 1) return false;
+  if (!b || !b->data || b->dtype != OM_DTYPE_I32 || b->rank != 1) return false;
   const size_t count = (size_t)b->dims[0];
   if (elems_of(&bias) != 1 && elems_of(&bias) != count) return false;
   if (elems_of(w) != 1 && elems_of(w) != count) return false;
   for (size_t i = 0; i < count; ++i) {
     const float want = scale_at(x, 0) * scale_at(w, i);
+    int32_t on_top;
+    memcpy(&on_top, (const char *)b->data + i * sizeof on_top, sizeof on_top);
     if (!(fabsf(scale_at(&bias, i) - want) <= 1e-6f * want)) return false;
+    if (!sums_fit(w->terms, on_top)) return false;
   }
   for (size_t i = 0; bias.zeros && i < bias.zeros->data_bytes; ++i) {
     if (!bias.zeros->data || ((const uint8_t *)bias.zeros->data)[i] != 0) return false;

@@ -183,6 +183,12 @@ static void others_stay(void **state) {
        "128",
        "QLinearConv",
        0},
+      {"bias_that_would_wrap",
+       "nk = Constant() value_ints=[2147483000, 800, 70, 6, 5, 444, 3, 2]; bk = Cast(nk) to=6; "
+       "k = DequantizeLinear(bk, sb) axis=0; f = Conv(d, w, k);",
+       "128",
+       "QLinearConv",
+       0},
       {"x_of_floats", "f = Conv(x, w);", "128", "QLinearConv", 0},
       {"read_twice",
        "a = Conv(d, w); k = QuantizeLinear(a, sx, zx); u = DequantizeLinear(k, sx, zx); f = Add(a, "
