@@ -264,12 +264,12 @@ static om_value_fact result_fact(const om_rewriter *rw,
 
 /* ---- How long lists of extents are ---- */
 
-enum { MOST_LIST_STEPS = 8 }; /* that the question goes back */
+enum { MOST_LIST_NODES = 64 }; /* that the question goes back to, counted in `left` */
 
 static uint32_t list_count(const om_rewriter *rw,
                            const om_value_fact *facts,
                            om_value_id value,
-                           uint32_t steps);
+                           uint32_t *left);
 
 /* A bound of a part of `count` elements, counted from 0. */
 static int64_t clamp_bound(int64_t bound, uint32_t count) {
@@ -308,7 +308,7 @@ static uint32_t shape_count(const om_value_fact *facts, const om_node *node) {
 static uint32_t slice_count(const om_rewriter *rw,
                             const om_value_fact *facts,
                             const om_node *node,
-                            uint32_t steps) {
+                            uint32_t *left) {
   int64_t start, end, step = 1;
   if (node->input_count < 3 || !single_int(rw, node->inputs[1], &start) ||
       !single_int(rw, node->inputs[2], &end)) {
@@ -316,29 +316,29 @@ static uint32_t slice_count(const om_rewriter *rw,
   }
   if (node->input_count > 4 && !single_int(rw, node->inputs[4], &step)) return OM_RANK_UNKNOWN;
   if (step != 1) return OM_RANK_UNKNOWN;
-  return part_count(list_count(rw, facts, node->inputs[0], steps), start, end);
+  return part_count(list_count(rw, facts, node->inputs[0], left), start, end);
 }
 
 /* A Reshape to one axis: of so many elements, or of all that there are. */
 static uint32_t flat_count(const om_rewriter *rw,
                            const om_value_fact *facts,
                            const om_node *node,
-                           uint32_t steps) {
+                           uint32_t *left) {
   int64_t extent;
   if (node->input_count != 2 || !single_int(rw, node->inputs[1], &extent)) return OM_RANK_UNKNOWN;
   if (extent > 0 && extent <= OM_MAX_RANK) return (uint32_t)extent;
   if (extent != -1) return OM_RANK_UNKNOWN;
   if (input_fact(facts, node, 0).rank == 0) return 1;
-  return list_count(rw, facts, node->inputs[0], steps);
+  return list_count(rw, facts, node->inputs[0], left);
 }
 
 static uint32_t joined_count(const om_rewriter *rw,
                              const om_value_fact *facts,
                              const om_node *node,
-                             uint32_t steps) {
+                             uint32_t *left) {
   size_t count = 0;
   for (uint32_t i = 0; i < node->input_count; ++i) {
-    const uint32_t part = list_count(rw, facts, node->inputs[i], steps);
+    const uint32_t part = list_count(rw, facts, node->inputs[i], left);
     if (part == OM_RANK_UNKNOWN) return OM_RANK_UNKNOWN;
     count += part;
   }
@@ -348,7 +348,7 @@ static uint32_t joined_count(const om_rewriter *rw,
 static uint32_t list_count(const om_rewriter *rw,
                            const om_value_fact *facts,
                            om_value_id value,
-                           uint32_t steps) {
+                           uint32_t *left) {
   if (value == OM_NO_VALUE) return OM_RANK_UNKNOWN; /* a Concat's: only its shape rule refuses it */
   const om_tensor *constant = om_rewriter_constant(rw, value);
   const om_value *known = &rw->graph->values[value];
@@ -356,29 +356,30 @@ static uint32_t list_count(const om_rewriter *rw,
   if (known->has_rank && known->rank == 1 && known->dims[0] > 0 && known->dims[0] <= OM_MAX_RANK) {
     return (uint32_t)known->dims[0];
   }
-  if (steps == 0 || known->producer == OM_NO_NODE) return OM_RANK_UNKNOWN;
+  if (*left == 0 || known->producer == OM_NO_NODE) return OM_RANK_UNKNOWN;
   const om_node *node = &rw->graph->nodes[known->producer];
   if (!node->type || node->domain[0] != '\0' || node->outputs[0] != value) return OM_RANK_UNKNOWN;
-  --steps;
+  --*left;
   if (strcmp(node->type, "Shape") == 0) return shape_count(facts, node);
-  if (strcmp(node->type, "Concat") == 0) return joined_count(rw, facts, node, steps);
-  if (strcmp(node->type, "Slice") == 0) return slice_count(rw, facts, node, steps);
-  if (strcmp(node->type, "Reshape") == 0) return flat_count(rw, facts, node, steps);
+  if (strcmp(node->type, "Concat") == 0) return joined_count(rw, facts, node, left);
+  if (strcmp(node->type, "Slice") == 0) return slice_count(rw, facts, node, left);
+  if (strcmp(node->type, "Reshape") == 0) return flat_count(rw, facts, node, left);
   if (strcmp(node->type, "Unsqueeze") == 0) {
     return input_fact(facts, node, 0).rank == 0 ? 1 : OM_RANK_UNKNOWN;
   }
   if (strcmp(node->type, "Where") == 0) {
-    const uint32_t count = list_count(rw, facts, node->inputs[2], steps);
+    const uint32_t count = list_count(rw, facts, node->inputs[2], left);
     return count == 1 ? OM_RANK_UNKNOWN : count; /* one element would be repeated */
   }
   if (strcmp(node->type, "Cast") == 0 || strcmp(node->type, "Abs") == 0) {
-    return list_count(rw, facts, node->inputs[0], steps);
+    return list_count(rw, facts, node->inputs[0], left);
   }
   return OM_RANK_UNKNOWN;
 }
 
 uint32_t om_value_list_count(const om_rewriter *rw, const om_value_fact *facts, om_value_id value) {
-  return list_count(rw, facts, value, MOST_LIST_STEPS);
+  uint32_t left = MOST_LIST_NODES;
+  return list_count(rw, facts, value, &left);
 }
 
 static void learn(om_value_fact *known, om_value_fact fact) {

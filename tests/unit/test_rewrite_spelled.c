@@ -224,6 +224,36 @@ static void operands_may_be_absent(void **state) {
       "Input 0 is absent");
 }
 
+/* Lists of lists, each of which has the same one many times over: who asks how long one is must not
+ * walk through all of them. */
+static void a_list_of_lists_takes_no_time(void **state) {
+  enum { TIMES = 200, LISTS = 5 };
+  static char text[LISTS * (TIMES * 4 + 64) + 512];
+  size_t at = (size_t)snprintf(text,
+                               sizeof text,
+                               "(x: f32[n, 3]) -> y { s = Shape(x); z = Constant() value_ints=[0]; "
+                               "c0 = Slice(s, z, z); ");
+  float x[6] = {0};
+  om_text_rig rig;
+  (void)state;
+  for (int i = 0; i < LISTS; ++i) {
+    at += (size_t)snprintf(text + at, sizeof text - at, "c%d = Concat(", i + 1);
+    for (int k = 0; k < TIMES; ++k) {
+      at += (size_t)snprintf(text + at, sizeof text - at, k > 0 ? ", c%d" : "c%d", i);
+    }
+    at += (size_t)snprintf(text + at, sizeof text - at, ") axis=0; ");
+  }
+  at += (size_t)snprintf(
+      text + at, sizeof text - at, "l = Concat(c%d, s) axis=0; y = Reshape(x, l); }", LISTS);
+  assert_true(at < sizeof text);
+  om_text_rig_open(&rig, text, 17, NULL);
+  om_named_tensor input = {"x", om_tensor_of(OM_DTYPE_F32, 2, (int64_t[]){2, 3}, x)};
+  om_named_tensor output = {"y", {0}};
+  assert_int_equal(om_text_rig_run(&rig, &input, 1, &output, 1), OM_OK);
+  assert_int_equal(om_tensor_elems(&output.tensor), 6);
+  om_text_rig_close(&rig);
+}
+
 static void operands_that_broadcast_are_not_expanded(void **state) {
   static const struct {
     const char *expanded, *plain;
@@ -252,6 +282,7 @@ int main(void) {
                                      cmocka_unit_test(a_choice_and_a_mask_are_one),
                                      cmocka_unit_test(casts_that_change_nothing_go),
                                      cmocka_unit_test(operands_may_be_absent),
+                                     cmocka_unit_test(a_list_of_lists_takes_no_time),
                                      cmocka_unit_test(operands_that_broadcast_are_not_expanded)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
