@@ -323,3 +323,19 @@ om_status om_text_rig_run(om_text_rig *rig,
                       .output_count = output_count};
   return om_session_run(rig->session, &args, &rig->error);
 }
+
+int om_text_rig_count(om_text_rig *rig,
+                      const om_named_tensor *inputs,
+                      size_t input_count,
+                      const char *op_type) {
+  const om_diagnostics *d = NULL;
+  int count = 0;
+  if (om_session_diagnose(rig->session, inputs, input_count, &d, &rig->error) != OM_OK) {
+    fail_msg("%s", rig->error.message);
+  }
+  for (size_t i = 0; i < d->node_count; ++i) {
+    const bool runs = d->nodes[i].place == OM_PLACE_CPU && d->nodes[i].output_count > 0;
+    count += runs && strcmp(d->nodes[i].op_type, op_type) == 0;
+  }
+  return count;
+}

@@ -48,4 +48,10 @@ om_status om_text_rig_run(om_text_rig *rig,
                           om_named_tensor *outputs,
                           size_t output_count);
 
+/* How many nodes of that type the CPU runs, for such inputs. */
+int om_text_rig_count(om_text_rig *rig,
+                      const om_named_tensor *inputs,
+                      size_t input_count,
+                      const char *op_type);
+
 #endif
