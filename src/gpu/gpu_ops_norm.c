@@ -23,18 +23,6 @@ static bool are_dense(const om_gpu_rows *rows, const om_norm_place *place) {
   return is_plain && (is_dense || rows->row_count <= 1);
 }
 
-/* Subgroups that have a row each, of quads that their registers hold. 0: not for these rows. */
-static uint32_t quads_of_invocation(const om_gpu_binder *b,
-                                    const om_gpu_rows *rows,
-                                    const om_norm_place *place) {
-  enum { MOST_QUADS = 32, MOST_SUBGROUP = 64 };
-  const uint32_t size = om_gpu_binder_limits(b)->subgroup_size;
-  const uint32_t quads = rows->row_elems / 4;
-  if (!om_gpu_binder_features(b)->subgroups || size < 4 || size > MOST_SUBGROUP) return 0;
-  if (!are_dense(rows, place) || rows->row_elems % 4 != 0) return 0;
-  return quads > MOST_QUADS * size ? 0 : (uint32_t)om_gpu_pieces(quads, size);
-}
-
 enum { CORES = 132, WARPS = 16 }; /* of an H200, and of a workgroup of norm_sm90.c: a row each */
 
 /* The kernel of sm90/norm_sm90.c for these rows, of octets; false: none is. Scale and bias are read
@@ -82,7 +70,10 @@ static om_shader choose_rows(const om_gpu_binder *b,
   const om_dtype dtype = om_gpu_input(b, 0)->dtype;
   *out_count = 1;
   if (om_gpu_rows_are_alone(rows)) return om_gpu_rows_form(b, &forms, rows, dtype);
-  constants[0] = quads_of_invocation(b, rows, place);
+  if (are_dense(rows, place)) {
+    constants[0] =
+        om_gpu_row_quads(om_gpu_binder_features(b), om_gpu_binder_limits(b), rows->row_elems);
+  }
   if (constants[0] == 0) {
     const uint32_t kept = (uint32_t)om_gpu_pieces(rows->row_elems, rows->lanes);
     constants[0] = kept < MOST_KEPT ? kept : MOST_KEPT;

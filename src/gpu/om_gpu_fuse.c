@@ -344,6 +344,7 @@ om_status om_gpu_fuse(om_ctx *ctx, om_provider_plan *plan, om_gpu_region *region
   count_uses(&f);
   for (uint32_t i = 0; i < region->launch_count; ++i) grow_chain(&f, i);
   for (uint32_t i = 0; i < region->launch_count; ++i) take_residual(&f, i);
+  om_gpu_fuse_lookups(plan, region);
   om_gpu_fuse_pools(plan, region);
   OM_GO(om_gpu_fuse_gates(ctx, plan, region));
   mark_fused(region, is_fused);

@@ -59,8 +59,7 @@ static const pooling *find_pooling(om_shader shader) {
   return NULL;
 }
 
-/* The launch before `end` that writes the value, or NULL. */
-static om_gpu_launch *find_writer(const om_provider_plan *plan,
+om_gpu_launch *om_gpu_find_writer(const om_provider_plan *plan,
                                   om_gpu_region *region,
                                   size_t end,
                                   uint32_t root) {
@@ -83,7 +82,7 @@ static void fuse_pool(const om_provider_plan *plan, om_gpu_region *region, size_
   om_pool_global_params pool;
   if (!is_mean(own)) return;
   const uint32_t root = plan->roots[own->dispatch->operands[0].index];
-  om_gpu_launch *writer = find_writer(plan, region, at, root);
+  om_gpu_launch *writer = om_gpu_find_writer(plan, region, at, root);
   const pooling *fused = writer ? find_pooling(writer->dispatch->shader) : NULL;
   if (!fused) return;
   om_gpu_dispatch *d = writer->dispatch;

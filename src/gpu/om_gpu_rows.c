@@ -48,6 +48,16 @@ om_shader om_gpu_rows_form(const om_gpu_binder *b,
   return om_gpu_form(b, &forms->shared, dtype);
 }
 
+uint32_t om_gpu_row_quads(const om_hal_features *features,
+                          const om_hal_limits *limits,
+                          uint32_t row_elems) {
+  enum { MOST_QUADS = 32, MOST_SUBGROUP = 64 };
+  const uint32_t size = limits->subgroup_size;
+  const uint32_t quads = row_elems / 4;
+  if (!features->subgroups || size < 4 || size > MOST_SUBGROUP || row_elems % 4 != 0) return 0;
+  return quads > MOST_QUADS * size ? 0 : (uint32_t)om_gpu_pieces(quads, size);
+}
+
 void om_gpu_rows_spread(const om_gpu_binder *b,
                         const om_gpu_rows *rows,
                         om_gpu_dispatch *dispatch) {

@@ -38,6 +38,12 @@ om_shader om_gpu_rows_form(const om_gpu_binder *b,
                            om_dtype dtype);
 bool om_gpu_rows_are_alone(const om_gpu_rows *rows);
 
+/* Quads of a row that each invocation of a subgroup holds, for kernels that give a subgroup a row;
+ * 0: not for rows of so many elements, or not on this device. */
+uint32_t om_gpu_row_quads(const om_hal_features *features,
+                          const om_hal_limits *limits,
+                          uint32_t row_elems);
+
 /* The grid: P.rows rows a workgroup. */
 void om_gpu_rows_spread(const om_gpu_binder *b, const om_gpu_rows *rows, om_gpu_dispatch *dispatch);
 

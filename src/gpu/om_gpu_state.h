@@ -409,8 +409,18 @@ void om_gpu_split_groups(const om_hal_limits *limits, uint64_t count, uint32_t o
 /* Moves chains into the launches before them. is_fused[step] is set for steps absorbed. */
 om_status om_gpu_fuse(om_ctx *ctx, om_provider_plan *plan, om_gpu_region *region, bool *is_fused);
 
+/* ---- om_gpu_fuse_lookup.c ---- */
+
+/* Makes one launch of embeddings: of lookups, their sum and its normalisation. */
+void om_gpu_fuse_lookups(const om_provider_plan *plan, om_gpu_region *region);
+
 /* ---- om_gpu_fuse_pool.c ---- */
 
+/* The launch before `end` that writes the value with this root, or NULL. */
+om_gpu_launch *om_gpu_find_writer(const om_provider_plan *plan,
+                                  om_gpu_region *region,
+                                  size_t end,
+                                  uint32_t root);
 /* In fast mode a depthwise convolution makes the mean of each of its planes as well. */
 void om_gpu_fuse_pools(const om_provider_plan *plan, om_gpu_region *region);
 

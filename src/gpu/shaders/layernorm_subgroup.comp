@@ -5,24 +5,34 @@
 // element i goes to lane i mod 256, so quad q goes to the lanes of quad q mod 64: SUMS = 64 / S
 // sums of four lanes each. The first levels of the tree join sums of one invocation, the next
 // those of two (an addition has the same bits from both sides), the last two the four lanes. A
-// residual may be added to the rows first (common/residual.glsl).
+// residual may be added to the rows first (common/residual.glsl). The _lookup variants make the
+// rows, as sums of rows of tables (common/lookup.glsl); they have no chain.
 //
 //! kernel layernorm_subgroup             target=vulkan1.2 OM_EXACT=0
 //! kernel layernorm_subgroup_exact       target=vulkan1.2 OM_EXACT=1
 //! kernel layernorm_subgroup_half        target=vulkan1.2 OM_EXACT=0 HALF=1
 //! kernel layernorm_subgroup_half_exact  target=vulkan1.2 OM_EXACT=1 HALF=1
+//! kernel layernorm_lookup             target=vulkan1.2 OM_EXACT=0 LOOKUP=1
+//! kernel layernorm_lookup_exact       target=vulkan1.2 OM_EXACT=1 LOOKUP=1
+//! kernel layernorm_lookup_half        target=vulkan1.2 OM_EXACT=0 HALF=1 LOOKUP=1
+//! kernel layernorm_lookup_half_exact  target=vulkan1.2 OM_EXACT=1 HALF=1 LOOKUP=1
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
-#define OM_CHAIN
-#define CHAIN_BASE 5
-#define CHAIN_BINDING 5
-#include "common/om_shader.glsl"
-#include "abi/layernorm_params.h"
-#include "common/chain.glsl"
+#ifdef LOOKUP
+#  include "common/om_shader.glsl"
+#  include "abi/lookup_params.h"
+#else
+#  define OM_CHAIN
+#  define CHAIN_BASE 5
+#  define CHAIN_BINDING 5
+#  include "common/om_shader.glsl"
+#  include "abi/layernorm_params.h"
+#  include "common/chain.glsl"
+#endif
 
 layout(local_size_x = 64) in;
 
@@ -30,13 +40,19 @@ OM_CONSTANT(0, IS_CENTERED, 1)     // the mean is subtracted
 OM_CONSTANT(1, HAS_BIAS, 1)
 OM_CONSTANT(2, QUADS, 4)           // of an invocation, rounded up
 OM_CONSTANT(3, SUMS, 2)            // 64 / the subgroup's size
-OM_CONSTANT(4, HAS_RESIDUAL, 0)
 
+#ifdef LOOKUP
+layout(set = 0, binding = 5, std430) readonly buffer Scale { ELEMENT4 scale_data[]; };
+layout(set = 0, binding = 6, std430) readonly buffer Bias { ELEMENT4 bias_data[]; };
+layout(set = 0, binding = 7, std430) writeonly buffer Output { ELEMENT4 output_data[]; };
+#else
+OM_CONSTANT(4, HAS_RESIDUAL, 0)
 layout(set = 0, binding = 0, std430) readonly buffer Input { ELEMENT4 input_data[]; };
 layout(set = 0, binding = 1, std430) readonly buffer Scale { ELEMENT4 scale_data[]; };
 layout(set = 0, binding = 2, std430) readonly buffer Bias { ELEMENT4 bias_data[]; };
 layout(set = 0, binding = 3, std430) readonly buffer Residual { ELEMENT4 residual_data[]; };
 layout(set = 0, binding = 4, std430) writeonly buffer Output { ELEMENT4 output_data[]; };
+#endif
 
 #include "common/residual.glsl"
 
@@ -45,7 +61,6 @@ layout(set = 0, binding = 4, std430) writeonly buffer Output { ELEMENT4 output_d
 // with the values, or they would come late.
 #define FETCHED 8
 vec4 values[QUADS];
-vec4 residuals[FETCHED];
 vec4 scales[FETCHED];
 vec4 biases[FETCHED];
 
@@ -63,8 +78,14 @@ void fetch_places(uint first) {
   if (has_bias != 0u) EACH_FETCHED(k) biases[k] = LOAD4(bias_data[place_of(first + k)]);
 }
 
-void read_row(uint begin) {
+#ifdef LOOKUP
+#  include "common/lookup.glsl"
+#else
+vec4 residuals[FETCHED];
+
+void read_row(uint row) {
   uint has_residual = HAS_RESIDUAL;
+  uint begin = row * (P.row_elems / 4u);
   [[unroll]] for (uint first = 0u; first < uint(QUADS); first += uint(FETCHED)) {
     EACH_FETCHED(k) values[first + k] = LOAD4(input_data[begin + place_of(first + k)]);
     if (has_residual != 0u) {
@@ -76,6 +97,7 @@ void read_row(uint begin) {
     }
   }
 }
+#endif
 
 #define ROW_QUADS(k, q)                                                                 \
   [[unroll]] for (uint k = 0u, q = gl_SubgroupInvocationID; k < uint(QUADS);            \
@@ -132,7 +154,7 @@ void main() {
   uint row = om_group_index() * gl_NumSubgroups + gl_SubgroupID;
   if (row >= P.row_count) return;
   uint begin = row * (P.row_elems / 4u);
-  read_row(begin);
+  read_row(row);
   if (centered != 0u) {
     float sum;
     SUM_ROW(k, q, sum, values[k])
@@ -156,8 +178,10 @@ void main() {
       uint q = gl_SubgroupInvocationID + (first + k) * gl_SubgroupSize;
       uint element = (begin + q) * 4u;
       if (q < P.row_elems / 4u) {
+#ifndef LOOKUP
         value = vec4(chain_apply(value.x, element), chain_apply(value.y, element + 1u),
                      chain_apply(value.z, element + 2u), chain_apply(value.w, element + 3u));
+#endif
         output_data[begin + q] = STORE4(value);
       }
     }
