@@ -40,6 +40,7 @@ typedef struct om_qmatmul_params {
 
 typedef struct om_qconv_params { /* b is the weights */
   om_qproduct_roles roles;
+  uint8_t bias_scale; /* 0: the operator has none */
   om_conv_params conv;
 } om_qconv_params;
 

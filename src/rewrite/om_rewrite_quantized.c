@@ -1,4 +1,4 @@
-/* Operators between DequantizeLinear and QuantizeLinear as those on bytes, for the CPU's fast mode:
+/* Operators between DequantizeLinear and QuantizeLinear as those on bytes, for the CPU:
  *
  *     Conv, Gemm, MatMul              QLinearConv, QGemm, QLinearMatMul, of constant weights
  *     Add, Mul, GlobalAveragePool     QLinearAdd, QLinearMul, QLinearGlobalAveragePool
@@ -6,7 +6,8 @@
  *
  * A Relu or Clip in front of QuantizeLinear goes where it takes off no more than bytes do anyway.
  * Sums are integers then, and round once where float32 rounds at every step, so a result may be the
- * next byte: fast mode only (docs/exact.md). This comes before DequantizeLinear of weights is
+ * next byte (docs/exact.md). In exact mode there are those alone whose bits are the same; a Conv is
+ * onemodel's QuantizedConv, which sees to that. This comes before DequantizeLinear of weights is
  * folded.
  */
 #include <math.h>
@@ -42,8 +43,13 @@ static bool has_byte_zeros(const scaled *s) {
          om_tensor_elems(s->zeros) == elems_of(s);
 }
 
-/* The scale and the zero point of a node of either type. False: they are not known, or not positive
- * numbers. */
+/* In exact mode products of floats must neither vanish nor overflow. */
+static bool is_fit(const om_rewriter *rw, float scale) {
+  if (rw->mode == OM_MODE_EXACT) return scale > 0x1p-40f && scale < 0x1p40f;
+  return scale > 0.0f && scale < INFINITY;
+}
+
+/* The scale and the zero point of a node of either type. False: they are not known, or not fit. */
 static bool read_scale(const om_rewriter *rw, const om_node *node, scaled *out) {
   const om_value_id zero = node->input_count > 2 ? node->inputs[2] : OM_NO_VALUE;
   int64_t block = 0;
@@ -59,7 +65,7 @@ static bool read_scale(const om_rewriter *rw, const om_node *node, scaled *out) 
   if (block != 0 || out->scales->rank > 1 || (zero != OM_NO_VALUE && !out->zeros)) return false;
   if (out->zeros) out->dtype = out->zeros->dtype;
   for (size_t i = 0; i < elems_of(out); ++i) {
-    if (!(scale_at(out, i) > 0.0f && scale_at(out, i) < INFINITY)) return false;
+    if (!is_fit(rw, scale_at(out, i))) return false;
   }
   return elems_of(out) > 0;
 }
@@ -94,32 +100,28 @@ static bool read_weights(
   return own == (int64_t)axis && (int64_t)elems_of(out) == w->dims[axis];
 }
 
-/* A constant int32 bias whose scale is that of the sums, or none: *out_bias. */
-static bool read_bias(const om_rewriter *rw,
-                      om_value_id value,
-                      const scaled *x,
-                      const scaled *w,
-                      om_value_id *out_bias) {
-  scaled bias;
-  *out_bias = OM_NO_VALUE;
+/* A constant int32 bias whose scale is that of the sums, or none: out_bias->bytes. */
+static bool read_bias(
+    const om_rewriter *rw, om_value_id value, const scaled *x, const scaled *w, scaled *out_bias) {
+  *out_bias = (scaled){.bytes = OM_NO_VALUE};
   if (value == OM_NO_VALUE) return true;
-  if (!read_operand(rw, value, &bias)) return false;
-  const om_tensor *b = om_rewriter_constant(rw, bias.bytes);
+  if (!read_operand(rw, value, out_bias)) return false;
+  const om_tensor *b = om_rewriter_constant(rw, out_bias->bytes);
   if (!b || !b->data || b->dtype != OM_DTYPE_I32 || b->rank != 1) return false;
   const size_t count = (size_t)b->dims[0];
-  if (elems_of(&bias) != 1 && elems_of(&bias) != count) return false;
+  if (elems_of(out_bias) != 1 && elems_of(out_bias) != count) return false;
   if (elems_of(w) != 1 && elems_of(w) != count) return false;
   for (size_t i = 0; i < count; ++i) {
     const float want = scale_at(x, 0) * scale_at(w, i);
     int32_t on_top;
     memcpy(&on_top, (const char *)b->data + i * sizeof on_top, sizeof on_top);
-    if (!(fabsf(scale_at(&bias, i) - want) <= 1e-6f * want)) return false;
+    if (!(fabsf(scale_at(out_bias, i) - want) <= 1e-6f * want)) return false;
     if (!sums_fit(w->terms, on_top)) return false;
   }
-  for (size_t i = 0; bias.zeros && i < bias.zeros->data_bytes; ++i) {
-    if (!bias.zeros->data || ((const uint8_t *)bias.zeros->data)[i] != 0) return false;
+  const om_tensor *zeros = out_bias->zeros;
+  for (size_t i = 0; zeros && i < zeros->data_bytes; ++i) {
+    if (!zeros->data || ((const uint8_t *)zeros->data)[i] != 0) return false;
   }
-  *out_bias = bias.bytes;
   return true;
 }
 
@@ -160,7 +162,7 @@ static om_node_id only_maker(const om_rewriter *rw, om_value_id value) {
 
 /* ---- The operators ---- */
 
-enum { MOST_INPUTS = 9 };
+enum { MOST_INPUTS = 10 };
 
 typedef struct match {
   const om_rewriter *rw;
@@ -170,6 +172,7 @@ typedef struct match {
   int32_t opset;
   om_value_id inputs[MOST_INPUTS];
   uint32_t input_count;
+  bool has_attrs; /* those of the node */
 } match;
 
 static void add_input(match *m, om_value_id value) {
@@ -192,17 +195,21 @@ static om_value_id input_of(const om_node *node, uint32_t index) {
 }
 
 static bool match_conv(match *m) {
-  scaled x, w;
-  om_value_id bias;
+  scaled x, w, bias;
+  const bool is_exact = m->rw->mode == OM_MODE_EXACT;
   if (!read_bytes(m->rw, m->node->inputs[0], &x)) return false;
   if (!read_weights(m->rw, m->node->inputs[1], 0, 0, &w)) return false;
   if (!read_bias(m->rw, input_of(m->node, 2), &x, &w, &bias)) return false;
-  m->type = "QLinearConv";
-  m->opset = 10;
+  m->domain = is_exact ? "onemodel" : NULL;
+  m->type = is_exact ? "QuantizedConv" : "QLinearConv";
+  m->opset = is_exact ? 1 : 10;
+  m->has_attrs = true;
   add_scaled(m, &x);
   add_scaled(m, &w);
   add_result_scale(m);
-  if (bias != OM_NO_VALUE) add_input(m, bias);
+  if (bias.bytes == OM_NO_VALUE) return true;
+  add_input(m, bias.bytes);
+  if (is_exact) add_input(m, bias.scale);
   return true;
 }
 
@@ -212,8 +219,7 @@ static float float_attr(const om_node *node, const char *name, float fallback) {
 }
 
 static bool match_gemm(match *m) {
-  scaled a, b;
-  om_value_id bias;
+  scaled a, b, bias;
   const om_attr *turns = om_node_attr(m->node, "transB");
   const bool is_turned = turns && turns->kind == OM_ATTR_INT && turns->i != 0;
   if (float_attr(m->node, "alpha", 1.0f) != 1.0f || float_attr(m->node, "beta", 1.0f) != 1.0f) {
@@ -225,9 +231,10 @@ static bool match_gemm(match *m) {
   m->type = "QGemm";
   m->domain = "com.microsoft";
   m->opset = 1;
+  m->has_attrs = true;
   add_scaled(m, &a);
   add_scaled(m, &b);
-  add_input(m, bias);
+  add_input(m, bias.bytes);
   add_result_scale(m);
   return true;
 }
@@ -280,6 +287,7 @@ static bool match_move(match *m) {
   if (m->node->input_count > MOST_INPUTS) return false;
   m->type = m->node->type;
   m->opset = m->node->opset;
+  m->has_attrs = true;
   add_input(m, x.bytes);
   for (uint32_t i = 1; i < m->node->input_count; ++i) add_input(m, m->node->inputs[i]);
   return true;
@@ -288,24 +296,27 @@ static bool match_move(match *m) {
 static const struct {
   const char *type;
   bool (*match)(match *m);
+  bool in_exact;
 } patterns[] = {
-    {"Add", match_binary},
-    {"Conv", match_conv},
-    {"Flatten", match_move},
-    {"Gemm", match_gemm},
-    {"GlobalAveragePool", match_mean},
-    {"MatMul", match_matmul},
-    {"MaxPool", match_move},
-    {"Mul", match_binary},
-    {"Reshape", match_move},
-    {"Squeeze", match_move},
-    {"Transpose", match_move},
-    {"Unsqueeze", match_move},
+    {"Add", match_binary, true},
+    {"Conv", match_conv, true},
+    {"Flatten", match_move, true},
+    {"Gemm", match_gemm, false},
+    {"GlobalAveragePool", match_mean, false},
+    {"MatMul", match_matmul, false},
+    {"MaxPool", match_move, true},
+    {"Mul", match_binary, true},
+    {"Reshape", match_move, true},
+    {"Squeeze", match_move, true},
+    {"Transpose", match_move, true},
+    {"Unsqueeze", match_move, true},
 };
 
 static bool match_node(match *m) {
+  const bool is_exact = m->rw->mode == OM_MODE_EXACT;
   for (size_t i = 0; i < OM_COUNT_OF(patterns); ++i) {
-    if (strcmp(patterns[i].type, m->node->type) == 0) return patterns[i].match(m);
+    if (strcmp(patterns[i].type, m->node->type) != 0) continue;
+    return (patterns[i].in_exact || !is_exact) && patterns[i].match(m);
   }
   return false;
 }
@@ -332,7 +343,6 @@ static om_status replace(om_ctx *ctx, om_rewriter *rw, om_node_id quantize) {
   m.node = &rw->graph->nodes[id];
   if (!match_node(&m)) return OM_OK;
   const om_value_id before = m.node->outputs[0];
-  const bool has_attrs = m.domain == NULL || strcmp(m.type, "QGemm") == 0;
   OM_TRY(drop_part(ctx, rw, quantize, id));
   if (relu != OM_NO_NODE) OM_TRY(drop_part(ctx, rw, relu, id));
   OM_TRY(
@@ -345,7 +355,7 @@ static om_status replace(om_ctx *ctx, om_rewriter *rw, om_node_id quantize) {
                                               .inputs = m.inputs,
                                               .input_count = m.input_count,
                                               .attrs = m.node->attrs,
-                                              .attr_count = has_attrs ? m.node->attr_count : 0}));
+                                              .attr_count = m.has_attrs ? m.node->attr_count : 0}));
   return om_rewriter_set_output(ctx, rw, id, before, result);
 }
 
@@ -362,6 +372,7 @@ static om_status apply(om_ctx *ctx, om_rewriter *rw) {
 const om_rewrite om_rewrite_quantized = {
     .name = "quantized_from_parts",
     .in_fast = true,
+    .in_exact = true,
     .is_early = true,
     .asker = OM_REWRITE_FOR_CPU,
     .apply = apply,

@@ -235,18 +235,32 @@ static uint8_t finished(uint32_t sum, float factor, int32_t zero, bool is_signed
   return (uint8_t)(int)(value < least ? least : value > most ? most : value);
 }
 
+/* Whether a sum that bounds do not take off is further from a whole number than the limit. */
+static bool is_doubtful(
+    uint32_t sum, float factor, int32_t zero, bool is_signed, float limit, bool *out_is_known) {
+  const float x = (float)(int32_t)sum * factor;
+  const float least = (float)((is_signed ? -128 : 0) - zero);
+  const float most = (float)((is_signed ? 127 : 255) - zero);
+  const float kept = fminf(fmaxf(x, least), most);
+  *out_is_known = !isnan(x);
+  return fabsf(kept - rintf(kept)) >= limit;
+}
+
 static void check_finish(finish_fn run) {
   enum { ROW_COUNT = 8, WIDTHS = 2 * OM_BYTE_LANES };
   static const uint32_t adds[ROW_COUNT] = {0, 5, (uint32_t)-9, 0x7fffffff, 1u << 31, 0, 0, 3};
   const float factors[ROW_COUNT] = {0.5f, 0.37f, -1e-3f, 1e30f, -1e30f, NAN, INFINITY, 0.25f};
   uint32_t sums[ROW_COUNT * WIDTHS];
   uint8_t y[ROW_COUNT * WIDTHS];
+  const float limits[ROW_COUNT] = {0.5f, 0.4f, 0.25f, 0.1f, 0.1f, 0.1f, 0.1f, 0.0f};
   for (size_t i = 0; i < OM_COUNT_OF(sums); ++i) sums[i] = (uint32_t)(i % WIDTHS * 9) - 250;
   sums[WIDTHS * ROW_COUNT - 1] = 0x7fffffff;
   for (size_t width = 1; width <= WIDTHS; ++width) {
-    for (int kind = 0; kind < 4; ++kind) {
-      const bool is_signed = kind % 2 != 0;
-      const int32_t zero = kind / 2 == 0 ? 0 : is_signed ? -128 : 255;
+    for (int kind = 0; kind < 8; ++kind) {
+      const bool is_signed = kind % 2 != 0, has_limits = kind / 4 != 0;
+      static uint32_t doubts[OM_COUNT_OF(sums)];
+      size_t doubt_count = 0, found = 0;
+      const int32_t zero = kind / 2 % 2 == 0 ? 0 : is_signed ? -128 : 255;
       memset(y, 0x5a, sizeof y);
       run(&(om_byte_finish){.sums = sums,
                             .stride = WIDTHS,
@@ -257,12 +271,24 @@ static void check_finish(finish_fn run) {
                             .zero = zero,
                             .is_signed = is_signed,
                             .y = y,
-                            .y_stride = WIDTHS});
+                            .y_stride = WIDTHS,
+                            .limits = has_limits ? limits : NULL,
+                            .doubts = doubts,
+                            .doubt_count = &doubt_count});
       for (size_t i = 0; i < OM_COUNT_OF(y); ++i) {
         const size_t row = i / WIDTHS;
         const uint8_t want = finished(sums[i] + adds[row], factors[row], zero, is_signed);
         assert_int_equal(y[i], i % WIDTHS < width ? want : 0x5a);
+        bool is_known;
+        const bool is_listed = found < doubt_count && doubts[found] == i;
+        const bool is_doubted =
+            is_doubtful(sums[i] + adds[row], factors[row], zero, is_signed, limits[row], &is_known);
+        found += is_listed;
+        if (is_known || i % WIDTHS >= width) {
+          assert_int_equal(is_listed, has_limits && i % WIDTHS < width && is_doubted);
+        }
       }
+      assert_int_equal(found, doubt_count);
     }
   }
 }

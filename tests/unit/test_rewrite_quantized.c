@@ -1,9 +1,10 @@
 /* Rewrites of quantized operators.
  *
  * quantized_from_parts: graphs between DequantizeLinear and QuantizeLinear in fast mode beside the
- * same in exact mode, where the rewrite is not applied: results are at most one step of y's scale
- * apart. scaled_products: bits beside those of the same nodes, where another reader keeps them
- * apart. Which nodes are left is checked too. */
+ * same in exact mode, where results are at most one step of y's scale apart; in exact mode beside
+ * the same nodes, which an output of the graph in between keeps apart: no bit differs.
+ * scaled_products: bits beside those of the same nodes, where another reader keeps them apart.
+ * Which nodes are left is checked too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,17 +79,22 @@ static size_t run_text(
   return count;
 }
 
-static size_t run(const graph_case *c, om_mode mode, float *out, int *out_left) {
+/* What follows y1, the floats of f's bytes. */
+static const char as_it_is[] = "y = Identity(y1);";
+static const char read_twice[] = "z = Sub(f, f); y = Add(y1, z);";
+
+static size_t run(const graph_case *c, const char *tail, om_mode mode, float *out, int *out_left) {
   static char text[TEXT_BYTES];
   const int length =
       snprintf(text,
                sizeof text,
                "(x: f32[2, 6, 9, 10]) -> y { %s %s ny = Constant() value_int=%s; zy = "
                "Cast(ny) to=2; sy = Constant() value_float=0.0625; q = "
-               "QuantizeLinear(f, sy, zy); y = DequantizeLinear(q, sy, zy); }",
+               "QuantizeLinear(f, sy, zy); y1 = DequantizeLinear(q, sy, zy); %s }",
                constants,
                c->nodes,
-               c->zero);
+               c->zero,
+               tail);
   assert_true(length > 0 && length < TEXT_BYTES);
   return run_text(c->name, text, mode, c->left, out, out_left);
 }
@@ -97,8 +103,8 @@ static void check(const graph_case *c) {
   static float fast[MOST_ELEMS], exact[MOST_ELEMS];
   int left = 0, unused = 0;
   size_t others = 0;
-  const size_t count = run(c, OM_MODE_FAST, fast, &left);
-  assert_int_equal(run(c, OM_MODE_EXACT, exact, &unused), count);
+  const size_t count = run(c, as_it_is, OM_MODE_FAST, fast, &left);
+  assert_int_equal(run(c, as_it_is, OM_MODE_EXACT, exact, &unused), count);
   bool differs = false;
   for (size_t i = 0; i < count; ++i) {
     const float d = fast[i] > exact[i] ? fast[i] - exact[i] : exact[i] - fast[i];
@@ -109,6 +115,40 @@ static void check(const graph_case *c) {
   if (others > count / 50) fail_msg("%s: %zu of %zu differ", c->name, others, count);
   if (!differs) fail_msg("%s: all results are alike", c->name);
   if (left != c->count) fail_msg("%s: %d of %s are left, not %d", c->name, left, c->left, c->count);
+}
+
+/* Exact mode. */
+static void check_bits(const graph_case *c) {
+  static float bytes[MOST_ELEMS], floats[MOST_ELEMS];
+  int left = 0, left_apart = 0;
+  const size_t count = run(c, as_it_is, OM_MODE_EXACT, bytes, &left);
+  assert_int_equal(run(c, read_twice, OM_MODE_EXACT, floats, &left_apart), count);
+  if (memcmp(bytes, floats, count * sizeof *bytes) != 0) fail_msg("%s: other bits", c->name);
+  if (left != c->count) fail_msg("%s: %d of %s are left, not %d", c->name, left, c->left, c->count);
+  if (left_apart != 0) fail_msg("%s: %d are left where f is read twice", c->name, left_apart);
+}
+
+static void exact_mode_keeps_the_bits(void **state) {
+  static const graph_case cases[] = {
+      {"conv", "f = Conv(d, w) pads=[1, 1, 1, 1];", "128", "QuantizedConv", 1},
+      {"conv_bias", "f = Conv(d, w, b) strides=[2, 2];", "128", "QuantizedConv", 1},
+      {"conv_depthwise", "f = Conv(d, w5) group=6 pads=[2, 2, 2, 2];", "99", "QuantizedConv", 1},
+      {"conv_unsigned", "f = Conv(d, v);", "100", "QuantizedConv", 1},
+      {"conv_relu", "a = Conv(d, w, b); f = Relu(a);", "0", "QuantizedConv", 1},
+      {"sum", "f = Add(d, e);", "128", "QLinearAdd", 1},
+      {"sum_relu", "a = Add(d, e); f = Relu(a);", "0", "QLinearAdd", 1},
+      {"product", "f = Mul(d, e);", "128", "QLinearMul", 1},
+      {"mean", "f = GlobalAveragePool(d);", "128", "QLinearGlobalAveragePool", 0},
+      {"relu_cuts", "a = Conv(d, w); f = Relu(a);", "3", "QuantizedConv", 0},
+      {"tiny_scale", /* products of floats could vanish */
+       "st = Constant() value_float=0.0000000000001; qt = QuantizeLinear(x, st, zx); dt = "
+       "DequantizeLinear(qt, st, zx); f = Conv(dt, w);",
+       "128",
+       "QuantizedConv",
+       0},
+  };
+  (void)state;
+  for (size_t i = 0; i < OM_COUNT_OF(cases); ++i) check_bits(&cases[i]);
 }
 
 static void operators_run_on_bytes(void **state) {
@@ -256,6 +296,7 @@ static void products_make_floats(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(exact_mode_keeps_the_bits),
       cmocka_unit_test(operators_run_on_bytes),
       cmocka_unit_test(others_stay),
       cmocka_unit_test(products_make_floats),

@@ -85,6 +85,7 @@ static void panel_any(const om_byte_panel *p) {
 typedef struct om_byte_rounding {
   int32_t add, zero;
   float factor, least, most; /* the result without the zero point is within them */
+  float limit;               /* from which distance to a whole number on it is doubtful */
 } om_byte_rounding;
 
 /* One to three, with zeros behind them. Without a loop, which would become a call. */
@@ -183,30 +184,42 @@ TARGET_256 static void panel_256(const om_byte_panel *p) {
 
 #  define TARGET_512 __attribute__((target("avx512f,avx512vnni")))
 
-/* What is not finite is left to the text of the others, which knows NaN. Far below, the conversion
- * gives the least integer. */
-TARGET_512 static inline void round_512(const uint32_t *sums,
-                                        const om_byte_rounding *r,
-                                        uint8_t bytes[OM_BYTE_LANES]) {
+/* What is not finite is left to the text of the others, which knows NaN. The addition of 1.5 * 2^23
+ * rounds, as there. Bit i of the result: sum i is doubtful, if that is asked for. */
+TARGET_512 static inline __attribute__((always_inline)) uint32_t
+round_512(const uint32_t *sums,
+          const om_byte_rounding *r,
+          bool has_doubts,
+          uint8_t bytes[OM_BYTE_LANES]) {
+  const __m512 shift = _mm512_set1_ps(0x1.8p23f);
+  uint32_t bits = 0;
   OM_UNROLL for (size_t i = 0; i < OM_BYTE_LANES; i += 16) {
     const __m512i sum = _mm512_add_epi32(_mm512_loadu_si512(sums + i), _mm512_set1_epi32(r->add));
     const __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_set1_ps(r->factor));
-    const __m512i whole = _mm512_cvtps_epi32(_mm512_min_ps(x, _mm512_set1_ps(r->most)));
-    const __m512i kept = _mm512_max_epi32(whole, _mm512_set1_epi32((int32_t)r->least));
-    const __m512i byte = _mm512_add_epi32(kept, _mm512_set1_epi32(r->zero));
+    const __m512 low = _mm512_min_ps(x, _mm512_set1_ps(r->most));
+    const __m512 kept = _mm512_max_ps(low, _mm512_set1_ps(r->least));
+    const __m512 shifted = _mm512_add_ps(kept, shift);
+    const __m512i byte =
+        _mm512_add_epi32(_mm512_castps_si512(shifted), _mm512_set1_epi32(r->zero - 0x4b400000));
     _mm_storeu_si128((__m128i_u *)(void *)(bytes + i), _mm512_cvtepi32_epi8(byte));
+    if (!has_doubts) continue;
+    const __m512 away = _mm512_abs_ps(_mm512_sub_ps(kept, _mm512_sub_ps(shifted, shift)));
+    const __mmask16 is_far = _mm512_cmp_ps_mask(away, _mm512_set1_ps(r->limit), _CMP_NLT_UQ);
+    bits |= (uint32_t)is_far << i;
   }
+  return bits;
 }
 
-#  define ROUND(sums, r, bytes) round_512(sums, r, bytes)
-#  define VECTOR                __m512i
-#  define PART                  __m512i
-#  define SPREAD(x)             _mm512_set1_epi32(x)
-#  define SPLIT(x, s)           (x)
-#  define DOT(sum, a, b, s)     ((s) ? _mm512_dpbusd_epi32(sum, b, a) : _mm512_dpbusd_epi32(sum, a, b))
-#  define ROWS                  8 /* 16 sums of 32 registers */
-#  define TARGET                TARGET_512
-#  define NAME(name)            name##_vnni
+#  define ROUND(sums, r, bytes)          (void)round_512(sums, r, false, bytes)
+#  define ROUND_DOUBTING(sums, r, bytes) round_512(sums, r, true, bytes)
+#  define VECTOR                         __m512i
+#  define PART                           __m512i
+#  define SPREAD(x)                      _mm512_set1_epi32(x)
+#  define SPLIT(x, s)                    (x)
+#  define DOT(sum, a, b, s)              ((s) ? _mm512_dpbusd_epi32(sum, b, a) : _mm512_dpbusd_epi32(sum, a, b))
+#  define ROWS                           8 /* 16 sums of 32 registers */
+#  define TARGET                         TARGET_512
+#  define NAME(name)                     name##_vnni
 #  include "cpu/exact/om_byte_group.inc"
 
 #else

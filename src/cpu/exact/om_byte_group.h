@@ -104,7 +104,8 @@ typedef struct om_byte_dots {
 void om_byte_dots_run(const om_byte_dots *d);
 
 /* Sums as bytes: y = round((sum + add) * factor) + zero, saturated, NaN as 0, for rows with an
- * addition and a factor of their own. */
+ * addition and a factor of their own. Where asked for, it lists which of them are doubtful: before
+ * rounding they are within bounds, and further from a whole number than a limit. */
 typedef struct om_byte_finish {
   const uint32_t *sums;
   size_t stride; /* of a row, a multiple of OM_BYTE_LANES */
@@ -115,6 +116,9 @@ typedef struct om_byte_finish {
   bool is_signed;
   uint8_t *y;
   size_t y_stride;
+  const float *limits; /* of each row; NULL: nothing is doubtful */
+  uint32_t *doubts;    /* row * stride + lane of each, at most rows * width */
+  size_t *doubt_count;
 } om_byte_finish;
 
 void om_byte_finish_run(const om_byte_finish *f);

@@ -9,12 +9,16 @@
  *
  *     scratch: [what is added to each channel] [offsets of terms] [planes of an image] [slots]
  *     slot:    [sums] [bytes on their way to y] [panel]; of a channel alone its planes, too
+ *
+ * Where y is as floats give it (om_conv_doubt.h), there are limits of channels and roundings of
+ * terms, too, and in a slot places of doubtful results and the bytes that one's terms meet.
  */
 #include "cpu/exact/om_conv_bytes.h"
 
 #include "base/om_thread.h"
 #include "cpu/exact/om_byte_group.h"
 #include "cpu/exact/om_clones.h"
+#include "cpu/exact/om_conv_doubt.h"
 #include "cpu/exact/om_conv_planes.h"
 
 enum {
@@ -33,6 +37,7 @@ enum {
 typedef struct plan {
   om_conv_planes x;
   bool is_depthwise;
+  bool has_floats;
   size_t terms;
   size_t planes_bytes; /* of an image, or of a depthwise channel */
   size_t slot_bytes;   /* aligned */
@@ -53,6 +58,26 @@ static size_t aligned(size_t bytes) {
 
 static size_t quads_of(size_t terms) {
   return (terms + 3) / 4;
+}
+
+/* Of results that may be doubtful at once, what they are settled by, and the bytes that one's terms
+ * meet, in whole quads. */
+static size_t doubts_bytes(const plan *p, size_t results) {
+  const size_t lists = results * sizeof(uint32_t) + OM_DOUBT_FLOATS * sizeof(float);
+  return p->has_floats ? aligned(om_size_plus(lists, om_size_plus(p->terms, 3))) : 0;
+}
+
+typedef struct doubts { /* parts of a slot */
+  uint32_t *at;
+  float *floats;
+  uint8_t *met;
+} doubts;
+
+static doubts doubts_at(const plan *p, uint8_t *slot, size_t results) {
+  doubts d = {.at = (uint32_t *)(void *)(slot + p->slot_bytes - doubts_bytes(p, results))};
+  d.floats = (float *)(void *)(d.at + results);
+  d.met = (uint8_t *)(d.floats + OM_DOUBT_FLOATS);
+  return d;
 }
 
 /* Whether it is one channel's rows and columns, of windows that reach not too far. */
@@ -79,8 +104,9 @@ static void plan_depthwise(const om_conv_pass *pass, plan *p) {
   p->items = (size_t)pass->groups;
   const size_t chunk =
       om_size_align(sizeof(quads), 64) + 2 * CHUNK * sizeof(uint32_t) + p->lines * p->span * 4;
-  p->slot_bytes = aligned(om_size_plus(om_size_plus(chunk, p->planes_bytes),
-                                       om_size_plus(p->x.results, OM_BYTE_LOOSE)));
+  p->slot_bytes = om_size_plus(aligned(om_size_plus(om_size_plus(chunk, p->planes_bytes),
+                                                    om_size_plus(p->x.results, OM_BYTE_LOOSE))),
+                               doubts_bytes(p, CHUNK));
 }
 
 static void plan_product(const om_conv_pass *pass, plan *p) {
@@ -93,11 +119,12 @@ static void plan_product(const om_conv_pass *pass, plan *p) {
       p->x.is_in_place ? 0 : aligned(om_size_plus(om_size_times(p->x.channel, channels), SLACK));
   const size_t sums = (STRIPS + BLOCK) * LANES * sizeof(uint32_t) + BLOCK * LANES;
   const size_t panels = om_size_times(quads_of(p->terms) * 4, STRIPS * LANES);
-  p->slot_bytes = aligned(om_size_plus(sums, om_size_plus(panels, p->terms)));
+  p->slot_bytes = om_size_plus(aligned(om_size_plus(sums, om_size_plus(panels, p->terms))),
+                               doubts_bytes(p, BLOCK * LANES));
 }
 
-static plan plan_of(const om_conv_pass *pass) {
-  plan p = {.x = om_conv_planes_of(pass)};
+static plan plan_of(const om_conv_pass *pass, bool has_floats) {
+  plan p = {.x = om_conv_planes_of(pass), .has_floats = has_floats};
   p.terms = (size_t)om_conv_terms(pass);
   p.is_depthwise = is_depthwise(pass, &p);
   if (p.is_depthwise) {
@@ -118,23 +145,36 @@ static size_t adds_bytes(const om_conv_pass *pass) {
 }
 
 static size_t offsets_bytes(const plan *p) {
-  return p->x.is_in_place || p->is_depthwise ? 0 : aligned(om_size_times(p->terms, sizeof(size_t)));
+  const bool has_none = p->x.is_in_place || (p->is_depthwise && !p->has_floats);
+  return has_none ? 0 : aligned(om_size_times(p->terms, sizeof(size_t)));
 }
 
-size_t om_conv_bytes_scratch(const om_conv_pass *pass) {
-  const plan p = plan_of(pass);
+static size_t limits_bytes(const om_conv_pass *pass, const plan *p) {
+  return p->has_floats ? om_size_align(out_channels_of(pass) * sizeof(float), 64) : 0;
+}
+
+static size_t roundings_bytes(const plan *p) {
+  return p->has_floats ? aligned(om_size_times(p->terms, sizeof(int16_t))) : 0;
+}
+
+size_t om_conv_bytes_scratch(const om_conv_pass *pass, bool has_floats) {
+  const plan p = plan_of(pass, has_floats);
   const size_t own =
       om_size_plus(om_size_times(p.slot_bytes, p.slot_count), p.is_depthwise ? 0 : p.planes_bytes);
-  return om_size_plus(om_size_plus(adds_bytes(pass), offsets_bytes(&p)), own);
+  const size_t lists = om_size_plus(limits_bytes(pass, &p), roundings_bytes(&p));
+  return om_size_plus(om_size_plus(adds_bytes(pass), offsets_bytes(&p)), om_size_plus(lists, own));
 }
 
 typedef struct job {
+  const om_ctx *ctx; /* asked between pieces of a slot whether the run is cancelled */
   const om_conv_bytes *c;
   const plan *p;
   bool has_w_zeros;
   uint8_t flip;   /* what gives x the other sign than w's */
   uint32_t zero;  /* x_zero with that sign */
   uint32_t *adds; /* of each channel: its bias, and what zero points make of its weights */
+  float *limits;  /* likewise */
+  int16_t *roundings;
   size_t *offsets;
   uint8_t *planes; /* of `image`, or x's */
   uint8_t *slots;
@@ -154,6 +194,7 @@ static void sum_channels(void *arg, size_t begin, size_t end) {
   const om_conv_bytes *c = j->c;
   const size_t terms = j->p->terms;
   for (size_t i = begin; i < end; ++i) {
+    if (c->floats) j->limits[i] = om_doubt_limit(c, i, terms, j->roundings);
     j->adds[i] = c->bias ? (uint32_t)c->bias[i] : 0;
     if (j->zero == 0) continue;
     const uint32_t weights = sum_bytes(c->w + i * terms, terms, c->is_w_signed ? 0x80 : 0);
@@ -252,6 +293,7 @@ typedef struct strip {
 
 typedef struct product_slot { /* parts of a slot */
   uint32_t *sums;
+  doubts doubts;
   uint8_t *bytes, *ones;
   strip strips[STRIPS];
   size_t strip_count;
@@ -271,6 +313,7 @@ static product_slot product_slot_at(const plan *p, uint8_t *slot) {
     s.strips[i].panel = panels + i * panel_bytes(p);
   }
   s.ones = panels + STRIPS * panel_bytes(p);
+  s.doubts = doubts_at(p, slot, BLOCK * LANES);
   return s;
 }
 
@@ -284,6 +327,31 @@ static void cut_strips(const plan *p, size_t place, product_slot *own) {
   }
 }
 
+/* What the terms of a column met. */
+static void read_column(const job *j, const strip *s, size_t lane, uint8_t *met) {
+  for (size_t k = 0; k < j->p->terms; k += 4) {
+    uint32_t four;
+    memcpy(&four, s->panel + (k / 4 * LANES + lane) * 4, sizeof four);
+    four ^= j->flip * 0x01010101u;
+    memcpy(met + k, &four, sizeof four);
+  }
+}
+
+static void finish_block(const job *j,
+                         const product_slot *own,
+                         const strip *s,
+                         size_t channel,
+                         const om_byte_finish *f) {
+  const size_t terms = j->p->terms;
+  om_byte_finish_run(f);
+  for (size_t i = 0; f->limits && i < *f->doubt_count; ++i) {
+    const doubts *d = &own->doubts;
+    const size_t row = d->at[i] / LANES, lane = d->at[i] % LANES;
+    read_column(j, s, lane, d->met);
+    f->y[row * f->y_stride + lane] = om_doubt_settle(j->c, channel + row, terms, d->met, d->floats);
+  }
+}
+
 /* Sums of `rows` channels from `channel` (of all groups) on. */
 static void store_block(
     const job *j, const product_slot *own, const strip *s, size_t channel, size_t rows) {
@@ -293,16 +361,24 @@ static void store_block(
   const size_t end = s->place + s->width;
   if (!c->sums) {
     const bool is_whole = j->p->x.is_in_place;
-    om_byte_finish_run(&(om_byte_finish){.sums = own->sums,
-                                         .stride = LANES,
-                                         .rows = rows,
-                                         .width = s->width,
-                                         .adds = j->adds + channel,
-                                         .factors = c->factors + channel,
-                                         .zero = c->y_zero,
-                                         .is_signed = c->is_y_signed,
-                                         .y = is_whole ? c->y + y + s->place : own->bytes,
-                                         .y_stride = is_whole ? elems : LANES});
+    size_t doubt_count = 0;
+    finish_block(j,
+                 own,
+                 s,
+                 channel,
+                 &(om_byte_finish){.sums = own->sums,
+                                   .stride = LANES,
+                                   .rows = rows,
+                                   .width = s->width,
+                                   .adds = j->adds + channel,
+                                   .factors = c->factors + channel,
+                                   .zero = c->y_zero,
+                                   .is_signed = c->is_y_signed,
+                                   .y = is_whole ? c->y + y + s->place : own->bytes,
+                                   .y_stride = is_whole ? elems : LANES,
+                                   .limits = c->floats ? j->limits + channel : NULL,
+                                   .doubts = own->doubts.at,
+                                   .doubt_count = &doubt_count});
     if (is_whole) return;
   }
   for (size_t place = s->place; place < end;) {
@@ -370,7 +446,7 @@ static void run_item(const job *j, size_t item, product_slot *own) {
   const size_t end = begin + at_most(per_group - part, PART);
   cut_strips(p, item % p->places * STRIPS * LANES, own);
   for (size_t i = 0; i < own->strip_count; ++i) fill_strip(j, group, own, &own->strips[i]);
-  for (size_t channel = begin; channel < end; channel += BLOCK) {
+  for (size_t channel = begin; channel < end && !om_is_cancelled(j->ctx); channel += BLOCK) {
     const size_t rows = at_most(end - channel, BLOCK);
     for (size_t i = 0; i < own->strip_count; ++i) {
       run_block(j, own, &own->strips[i], channel, rows);
@@ -385,7 +461,8 @@ static void run_products(void *arg, size_t begin, size_t end) {
     product_slot own = product_slot_at(p, j->slots + i * p->slot_bytes);
     memset(own.ones, 1, p->terms);
     const size_t last = p->items * (i + 1) / p->slot_count;
-    for (size_t item = p->items * i / p->slot_count; item < last; ++item) run_item(j, item, &own);
+    size_t item = p->items * i / p->slot_count;
+    for (; item < last && !om_is_cancelled(j->ctx); ++item) run_item(j, item, &own);
   }
 }
 
@@ -397,6 +474,7 @@ typedef struct depthwise_slot {
   uint8_t *panel;
   uint8_t *planes;
   uint8_t *bytes; /* of all places */
+  doubts doubts;
 } depthwise_slot;
 
 static depthwise_slot depthwise_slot_at(const plan *p, uint8_t *slot) {
@@ -406,6 +484,7 @@ static depthwise_slot depthwise_slot_at(const plan *p, uint8_t *slot) {
   s.panel = (uint8_t *)(s.cols + CHUNK);
   s.planes = s.panel + p->lines * p->span * 4;
   s.bytes = s.planes + p->planes_bytes;
+  s.doubts = doubts_at(p, slot, CHUNK);
   return s;
 }
 
@@ -471,6 +550,33 @@ static void sum_chunk(const job *j, size_t channel, size_t lanes, const depthwis
   take_zero(lanes, (uint32_t)j->c->w_zeros[channel], own->cols, own->sums);
 }
 
+/* Results of `width` places from `place` on, of the sums in the slot. */
+static void finish_chunk(
+    const job *j, size_t channel, size_t place, size_t width, const depthwise_slot *own) {
+  const om_conv_bytes *c = j->c;
+  const doubts *d = &own->doubts;
+  const size_t terms = j->p->terms;
+  uint8_t *y = own->bytes + place;
+  size_t doubt_count = 0;
+  om_byte_finish_run(&(om_byte_finish){.sums = own->sums,
+                                       .stride = CHUNK,
+                                       .rows = 1,
+                                       .width = width,
+                                       .adds = j->adds + channel,
+                                       .factors = c->factors + channel,
+                                       .zero = c->y_zero,
+                                       .is_signed = c->is_y_signed,
+                                       .y = y,
+                                       .limits = c->floats ? j->limits + channel : NULL,
+                                       .doubts = d->at,
+                                       .doubt_count = &doubt_count});
+  for (size_t i = 0; i < doubt_count; ++i) {
+    const uint8_t *from = own->planes + place + d->at[i];
+    for (size_t k = 0; k < terms; ++k) d->met[k] = from[j->offsets[k]];
+    y[d->at[i]] = om_doubt_settle(c, channel, terms, d->met, d->floats);
+  }
+}
+
 static void run_channel(const job *j, size_t channel, const depthwise_slot *own) {
   const om_conv_bytes *c = j->c;
   const plan *p = j->p;
@@ -482,17 +588,7 @@ static void run_channel(const job *j, size_t channel, const depthwise_slot *own)
     const size_t width = at_most(p->x.results - place, CHUNK);
     fill_lines(j, place, own);
     sum_chunk(j, channel, om_size_align(width, OM_BYTE_RUN), own);
-    if (!c->sums) {
-      om_byte_finish_run(&(om_byte_finish){.sums = own->sums,
-                                           .stride = CHUNK,
-                                           .rows = 1,
-                                           .width = width,
-                                           .adds = j->adds + channel,
-                                           .factors = c->factors + channel,
-                                           .zero = c->y_zero,
-                                           .is_signed = c->is_y_signed,
-                                           .y = own->bytes + place});
-    }
+    if (!c->sums) finish_chunk(j, channel, place, width, own);
     for (size_t at = place; c->sums && at < place + width;) {
       const run r = next_run(p, at, place + width);
       store_sums(r.count, own->sums + r.first - place, j->adds[channel], c->sums + y + r.out);
@@ -519,9 +615,8 @@ static void run_channels(void *arg, size_t begin, size_t end) {
   for (size_t i = begin; i < end; ++i) {
     const depthwise_slot own = depthwise_slot_at(p, j->slots + i * p->slot_bytes);
     const size_t last = p->items * (i + 1) / p->slot_count;
-    for (size_t item = p->items * i / p->slot_count; item < last; ++item) {
-      run_channel(j, item, &own);
-    }
+    size_t item = p->items * i / p->slot_count;
+    for (; item < last && !om_is_cancelled(j->ctx); ++item) run_channel(j, item, &own);
   }
 }
 
@@ -544,18 +639,22 @@ static void run_images(om_ctx *ctx, job *j) {
 
 void om_conv_bytes_run(om_ctx *ctx, const om_conv_bytes *c, void *scratch) {
   enum { CHANNELS = 16 }; /* whose weights are added up at once */
-  const plan p = plan_of(c->pass);
+  const plan p = plan_of(c->pass, c->floats != NULL);
   const size_t out_channels = out_channels_of(c->pass);
   const uint32_t flip = c->is_x_signed == c->is_w_signed ? 0x80 : 0;
-  job j = {.c = c,
+  job j = {.ctx = ctx,
+           .c = c,
            .p = &p,
            .flip = (uint8_t)flip,
            .zero = (uint32_t)c->x_zero + (c->is_x_signed ? flip : 0u - flip),
            .adds = scratch};
-  j.offsets = (size_t *)(void *)((uint8_t *)scratch + adds_bytes(c->pass));
+  j.limits = (float *)(void *)((uint8_t *)scratch + adds_bytes(c->pass));
+  j.roundings = (int16_t *)(void *)((uint8_t *)j.limits + limits_bytes(c->pass, &p));
+  j.offsets = (size_t *)(void *)((uint8_t *)j.roundings + roundings_bytes(&p));
   j.planes = (uint8_t *)j.offsets + offsets_bytes(&p);
   j.slots = j.planes + (p.is_depthwise ? 0 : p.planes_bytes);
   for (size_t i = 0; i < out_channels; ++i) j.has_w_zeros = j.has_w_zeros || c->w_zeros[i] != 0;
+  if (c->floats) om_doubt_list_roundings(p.terms, j.roundings);
   om_parallel_for(ctx, out_channels, CHANNELS, sum_channels, &j);
   if (offsets_bytes(&p) > 0) list_offsets(c->pass, &p, j.offsets);
   run_images(ctx, &j);

@@ -32,6 +32,7 @@ typedef struct slot {
 } slot;
 
 typedef struct job {
+  const om_ctx *ctx; /* asked between panels whether the run is cancelled */
   const om_matmul_bytes *p;
   const uint8_t *a; /* terms side by side */
   size_t a_stride;
@@ -260,7 +261,7 @@ static void run_strip(const job *j, const strip *s, slot *own) {
     memcpy(own->factors, p->factors + s->b_col, s->width * sizeof *own->factors);
     if (p->bias) memcpy(own->bias, p->bias + s->b_col, s->width * sizeof *own->bias);
   }
-  for (size_t k = 0; k < depth; k += TERMS) {
+  for (size_t k = 0; k < depth && !om_is_cancelled(j->ctx); k += TERMS) {
     if (is_dotted) {
       sum_dots(j, s, k, at_most(depth - k, TERMS), own);
     } else {
@@ -276,7 +277,8 @@ static void run_slots(void *arg, size_t begin, size_t end) {
     slot *own = &j->slots[i];
     memset(own->ones, 1, sizeof own->ones);
     size_t index = j->part_count * i / j->slot_count;
-    for (; index < j->part_count * (i + 1) / j->slot_count; ++index) {
+    const size_t last = j->part_count * (i + 1) / j->slot_count;
+    for (; index < last && !om_is_cancelled(j->ctx); ++index) {
       const strip s = strip_at(j, index);
       run_strip(j, &s, own);
     }
@@ -300,7 +302,8 @@ void om_matmul_bytes_run(om_ctx *ctx, const om_matmul_bytes *p, size_t a_rows, v
     memset(p->y, 0, om_strided_elems(&m->batch) * m->rows * m->cols * sizeof *p->y);
     return;
   }
-  job j = {.p = p,
+  job j = {.ctx = ctx,
+           .p = p,
            .a = p->a,
            .a_stride = m->depth,
            .row_sums = scratch,
