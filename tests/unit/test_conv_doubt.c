@@ -148,6 +148,18 @@ static void check_limits(const char *name,
   }
 }
 
+/* y as the scaled sums round. */
+static void check_rounded(const char *name, const tensors *t, const uint32_t *sums) {
+  const om_conv_bytes *c = &t->conv;
+  const size_t elems = t->y_count / t->channels;
+  for (size_t i = 0; i < t->y_count; ++i) {
+    uint8_t want;
+    const float x = (float)(int32_t)sums[i] * t->factors[i / elems];
+    om_quantize_bytes(dtype_of(c->is_y_signed), 1, &x, 1.0f, (float)c->y_zero, &want);
+    if (c->y[i] != want) fail_msg("%s: %d at %zu is not %d", name, c->y[i], i, want);
+  }
+}
+
 /* How many results of integers alone are others than those of floats. */
 static size_t check(om_ctx *ctx, const conv_case *c) {
   static tensors t;
@@ -160,19 +172,18 @@ static size_t check(om_ctx *ctx, const conv_case *c) {
   run_floats(ctx, &t, floats);
   om_quantize_bytes(
       dtype_of(c->is_y_signed), t.y_count, floats, t.floats.y_scale, (float)c->y_zero, want);
+  om_conv_bytes plain = t.conv;
+  plain.sums = sums;
+  run_bytes(ctx, &plain);
   t.conv.y = y;
   run_bytes(ctx, &t.conv);
+  check_rounded(c->name, &t, sums);
   for (size_t i = 0; i < t.y_count; ++i) others += y[i] != want[i];
   t.conv.floats = &t.floats;
   run_bytes(ctx, &t.conv);
   for (size_t i = 0; i < t.y_count; ++i) {
     if (y[i] != want[i]) fail_msg("%s: %d is not %d", c->name, y[i], want[i]);
   }
-  om_conv_bytes plain = t.conv;
-  plain.floats = NULL;
-  plain.y = NULL;
-  plain.sums = sums;
-  run_bytes(ctx, &plain);
   for (size_t i = 0; i < t.y_count; ++i) floats[i] = om_div(floats[i], t.floats.y_scale);
   check_limits(c->name, &t, floats, sums);
   return others;
@@ -204,7 +215,38 @@ static void bytes_are_those_of_floats(void **state) {
   if (others == 0) fail_msg("integers alone have the same bits: nothing is shown");
 }
 
+/* Channels alone: rows that are parts of a vector, one, or several. */
+static void windows_have_any_size(void **state) {
+  om_error error;
+  (void)state;
+  om_error_clear(&error);
+  om_ctx ctx = {.allocator = om_default_allocator(), .error = &error, .thread_count = 1};
+  for (int64_t width = 5; width <= 70; width += width < 20 ? 1 : 7) {
+    for (int64_t kind = 0; kind < 24; ++kind) {
+      const conv_case c = {.name = "window",
+                           .groups = 5,
+                           .in_channels = 1,
+                           .out_channels = 1,
+                           .height = 5 + kind % 3 * 4,
+                           .width = width,
+                           .kernel = 2 + kind % 4,
+                           .stride = 1 + kind % 3,
+                           .dilation = kind % 5 == 4 && kind % 4 < 2 ? 2 : 1,
+                           .pad = kind / 2 % 3,
+                           .is_x_signed = kind / 4 % 2 != 0,
+                           .is_w_signed = kind / 8 % 2 == 0,
+                           .is_y_signed = kind / 3 % 2 != 0,
+                           .x_zero = 9,
+                           .has_bias = kind % 2 != 0};
+      (void)check(&ctx, &c);
+    }
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_are_those_of_floats)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(bytes_are_those_of_floats),
+      cmocka_unit_test(windows_have_any_size),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

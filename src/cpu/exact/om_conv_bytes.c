@@ -5,7 +5,7 @@
  * Many channels are a product: two strips of 32 places by 256 channels of y, which threads take in
  * any order. The terms of a strip are brought into a panel (om_byte_group.h), whose sign is the
  * other one than that of w. Of a channel alone (depthwise) the panel holds rows of its plane, four
- * taps one above the other, and windows overlap in it.
+ * taps one above the other, and windows overlap in it; or om_conv_windows.h does it.
  *
  *     scratch: [what is added to each channel] [offsets of terms] [planes of an image] [slots]
  *     slot:    [sums] [bytes on their way to y] [panel]; of a channel alone its planes, too
@@ -20,6 +20,7 @@
 #include "cpu/exact/om_clones.h"
 #include "cpu/exact/om_conv_doubt.h"
 #include "cpu/exact/om_conv_planes.h"
+#include "cpu/exact/om_conv_windows.h"
 
 enum {
   AXES = OM_CONV_AXES,
@@ -50,6 +51,10 @@ typedef struct plan {
 
 static size_t at_most(size_t value, size_t most) {
   return value < most ? value : most;
+}
+
+static size_t larger(size_t a, size_t b) {
+  return a > b ? a : b;
 }
 
 static size_t aligned(size_t bytes) {
@@ -162,7 +167,10 @@ size_t om_conv_bytes_scratch(const om_conv_pass *pass, bool has_floats) {
   const size_t own =
       om_size_plus(om_size_times(p.slot_bytes, p.slot_count), p.is_depthwise ? 0 : p.planes_bytes);
   const size_t lists = om_size_plus(limits_bytes(pass, &p), roundings_bytes(&p));
-  return om_size_plus(om_size_plus(adds_bytes(pass), offsets_bytes(&p)), om_size_plus(lists, own));
+  const size_t windows =
+      om_conv_windows_fit(pass) ? om_conv_windows_scratch(pass, p.slot_count) : 0;
+  return om_size_plus(om_size_plus(adds_bytes(pass), lists),
+                      larger(windows, om_size_plus(offsets_bytes(&p), own)));
 }
 
 typedef struct job {
@@ -656,6 +664,11 @@ void om_conv_bytes_run(om_ctx *ctx, const om_conv_bytes *c, void *scratch) {
   for (size_t i = 0; i < out_channels; ++i) j.has_w_zeros = j.has_w_zeros || c->w_zeros[i] != 0;
   if (c->floats) om_doubt_list_roundings(p.terms, j.roundings);
   om_parallel_for(ctx, out_channels, CHANNELS, sum_channels, &j);
+  if (c->y && !j.has_w_zeros && om_conv_windows_fit(c->pass)) {
+    const om_conv_windows w = {c, j.adds, j.limits, p.slot_count};
+    om_conv_windows_run(ctx, &w, j.offsets);
+    return;
+  }
   if (offsets_bytes(&p) > 0) list_offsets(c->pass, &p, j.offsets);
   run_images(ctx, &j);
 }
