@@ -2,6 +2,8 @@
  * shapes of their Reshapes tell. */
 #include "rewrite/om_packed_match.h"
 
+#include "rewrite/om_list_element.h"
+
 enum { MOST_STEPS = 8 };
 
 static const om_tensor *float_constant(const om_rewriter *rw, om_value_id value, uint32_t rank) {
@@ -12,72 +14,13 @@ static const om_tensor *float_constant(const om_rewriter *rw, om_value_id value,
 
 /* ---- Elements of a Reshape's shape ---- */
 
-typedef struct element {
-  om_value_id value; /* a scalar that makes it, or OM_NO_VALUE: */
-  int64_t number;
-} element;
-
-static int64_t read_int(const om_tensor *tensor, size_t index) {
-  int64_t number;
-  memcpy(&number, (const char *)tensor->data + index * sizeof number, sizeof number);
-  return number;
-}
-
-/* Element `index` of a list that om_value_list_count counted; false for those of a part that is
- * neither constant nor a scalar. */
-static bool get_element(const om_packed_match *m, om_value_id list, size_t index, element *out) {
-  const om_rewriter *rw = m->rw;
-  const om_tensor *constant = om_rewriter_constant(rw, list);
-  const om_node *concat = om_rewriter_made_by(rw, list, "Concat");
-  for (uint32_t i = 0; concat && i < concat->input_count; ++i) {
-    const om_node *scalar = om_rewriter_made_by(rw, concat->inputs[i], "Unsqueeze");
-    const size_t count = scalar ? 1 : om_value_list_count(rw, m->facts, concat->inputs[i]);
-    if (count == OM_RANK_UNKNOWN) return false;
-    if (index >= count) {
-      index -= count;
-      continue;
-    }
-    if (scalar) *out = (element){.value = scalar->inputs[0]};
-    if (scalar) return true;
-    constant = om_rewriter_constant(rw, concat->inputs[i]);
-    break;
-  }
-  if (!constant || constant->dtype != OM_DTYPE_I64 || index >= om_tensor_elems(constant)) {
-    return false;
-  }
-  *out = (element){.value = OM_NO_VALUE, .number = read_int(constant, index)};
-  return true;
-}
-
-/* The tensor and the axis of which `value` is the extent: Gather(Shape(x), axis), maybe cast. */
-static bool get_extent(const om_rewriter *rw,
-                       om_value_id value,
-                       om_value_id *out_tensor,
-                       int64_t *out_axis) {
-  const om_node *node = om_rewriter_made_by(rw, value, "Cast");
-  for (uint32_t i = 0; node && i < MOST_STEPS; ++i) {
-    value = node->inputs[0];
-    node = om_rewriter_made_by(rw, value, "Cast");
-  }
-  const om_node *gather = om_rewriter_made_by(rw, value, "Gather");
-  const om_node *shape = gather ? om_rewriter_made_by(rw, gather->inputs[0], "Shape") : NULL;
-  const om_tensor *index = gather ? om_rewriter_constant(rw, gather->inputs[1]) : NULL;
-  if (!shape || shape->attr_count != 0 || !index || index->dtype != OM_DTYPE_I64 ||
-      om_tensor_elems(index) != 1) {
-    return false;
-  }
-  *out_tensor = shape->inputs[0];
-  *out_axis = read_int(index, 0);
-  return true;
-}
-
 /* True if `value` is an extent of x or of one of its projections: *out_axis, counted from 0. */
 static bool is_extent(const om_packed_match *m,
                       const om_projection *p,
                       om_value_id value,
                       int64_t *out_axis) {
   om_value_id tensor;
-  if (!get_extent(m->rw, value, &tensor, out_axis)) return false;
+  if (!om_extent_of(m->rw, value, &tensor, out_axis)) return false;
   if (*out_axis < 0) *out_axis += (int64_t)m->facts[p->x].rank;
   bool is_ours = tensor == p->x;
   for (uint32_t i = 0; i < OM_PACKED_SIDES; ++i) {
@@ -87,37 +30,24 @@ static bool is_extent(const om_packed_match *m,
   return is_ours;
 }
 
-/* True if both are the same number: one value, or the same extent of one tensor. */
-static bool are_same(const om_rewriter *rw, const element *a, const element *b) {
-  om_value_id tensors[2];
-  int64_t axes[2];
-  if (a->value == OM_NO_VALUE || b->value == OM_NO_VALUE) {
-    return a->value == b->value && a->number == b->number;
-  }
-  if (a->value == b->value) return true;
-  return get_extent(rw, a->value, &tensors[0], &axes[0]) &&
-         get_extent(rw, b->value, &tensors[1], &axes[1]) && tensors[0] == tensors[1] &&
-         axes[0] == axes[1];
-}
-
 /* True if a Reshape gave x's axis this extent. */
 static bool was_made(const om_packed_match *m,
                      const om_projection *p,
                      uint32_t axis,
-                     const element *e) {
+                     const om_list_element *e) {
   const om_node *reshape = om_rewriter_made_by(m->rw, p->x, "Reshape");
-  element own;
+  om_list_element own;
   if (!reshape || om_value_list_count(m->rw, m->facts, reshape->inputs[1]) != m->facts[p->x].rank) {
     return false;
   }
-  return get_element(m, reshape->inputs[1], axis, &own) && own.value != OM_NO_VALUE &&
-         are_same(m->rw, &own, e);
+  return om_list_element_at(m->rw, m->facts, reshape->inputs[1], axis, &own) &&
+         own.value != OM_NO_VALUE && om_list_elements_are_same(m->rw, &own, e);
 }
 
 /* The number that an element is, where the projections' width tells: also width / heads. */
 static bool is_number(const om_packed_match *m,
                       const om_projection *p,
-                      const element *e,
+                      const om_list_element *e,
                       int64_t *out_number) {
   const om_rewriter *rw = m->rw;
   om_value_id value = e->value;
@@ -131,11 +61,11 @@ static bool is_number(const om_packed_match *m,
   }
   const om_node *div = om_rewriter_made_by(rw, value, "Div");
   const om_tensor *by = div ? om_rewriter_constant(rw, div->inputs[1]) : NULL;
-  if (!by || by->dtype != OM_DTYPE_I64 || om_tensor_elems(by) != 1 || read_int(by, 0) <= 0) {
+  if (!by || by->dtype != OM_DTYPE_I64 || om_tensor_elems(by) != 1 || om_list_int(by, 0) <= 0) {
     return false;
   }
   if (!is_extent(m, p, div->inputs[0], &axis)) return false;
-  *out_number = p->width / read_int(by, 0);
+  *out_number = p->width / om_list_int(by, 0);
   return axis + 1 == (int64_t)m->facts[p->x].rank;
 }
 
@@ -145,20 +75,22 @@ static bool is_split(const om_packed_match *m, om_projection *p) {
   const uint32_t rank = m->facts[p->x].rank;
   const om_value *result = &m->rw->graph->values[p->result];
   uint32_t open = 0;
-  element e;
+  om_list_element e;
   int64_t number = 0, axis = 0;
   if (rank == OM_RANK_UNKNOWN || rank < 2 || rank >= OM_MAX_RANK) return false;
   if (om_value_list_count(m->rw, m->facts, p->shape) != rank + 1) return false;
   for (uint32_t i = 0; i + 1 < rank; ++i) {
-    if (!get_element(m, p->shape, i, &e)) return false;
+    if (!om_list_element_at(m->rw, m->facts, p->shape, i, &e)) return false;
     const bool is_kept = e.value == OM_NO_VALUE
                              ? e.number == 0 || (result->has_rank && result->dims[i] == e.number)
                              : is_extent(m, p, e.value, &axis) && axis == (int64_t)i;
     if (!is_kept && !was_made(m, p, i, &e)) ++open;
   }
-  if (!get_element(m, p->shape, rank - 1, &e) || !is_number(m, p, &e, &p->heads)) return false;
+  if (!om_list_element_at(m->rw, m->facts, p->shape, rank - 1, &e) ||
+      !is_number(m, p, &e, &p->heads))
+    return false;
   if (p->heads <= 0 || p->width % p->heads != 0) return false;
-  if (!get_element(m, p->shape, rank, &e)) return false;
+  if (!om_list_element_at(m->rw, m->facts, p->shape, rank, &e)) return false;
   if (!is_number(m, p, &e, &number) || number * p->heads != p->width) {
     if (e.value == OM_NO_VALUE && e.number != -1) return false;
     ++open;
@@ -169,10 +101,13 @@ static bool is_split(const om_packed_match *m, om_projection *p) {
 /* Of a product of rank 2 the Reshape makes all axes: heads and their size must be known. */
 static bool is_split_of_rows(const om_packed_match *m, om_projection *p) {
   const uint32_t count = om_value_list_count(m->rw, m->facts, p->shape);
-  element heads, size;
+  om_list_element heads, size;
   if (count == OM_RANK_UNKNOWN || count < 3 || count > OM_MAX_RANK) return false;
-  if (!get_element(m, p->shape, count - 2, &heads) || heads.value != OM_NO_VALUE) return false;
-  if (!get_element(m, p->shape, count - 1, &size) || size.value != OM_NO_VALUE) return false;
+  if (!om_list_element_at(m->rw, m->facts, p->shape, count - 2, &heads) ||
+      heads.value != OM_NO_VALUE)
+    return false;
+  if (!om_list_element_at(m->rw, m->facts, p->shape, count - 1, &size) || size.value != OM_NO_VALUE)
+    return false;
   p->heads = heads.number;
   return heads.number > 0 && size.number > 0 && heads.number * size.number == p->width;
 }
@@ -185,9 +120,11 @@ static bool have_same_axes(const om_packed_match *m,
   if (a->shape == b->shape) return true;
   if (count != om_value_list_count(m->rw, m->facts, b->shape)) return false;
   for (uint32_t i = 0; i + 2 < count; ++i) {
-    element x, y;
-    if (!get_element(m, a->shape, i, &x) || !get_element(m, b->shape, i, &y)) return false;
-    if (!are_same(m->rw, &x, &y)) return false;
+    om_list_element x, y;
+    if (!om_list_element_at(m->rw, m->facts, a->shape, i, &x) ||
+        !om_list_element_at(m->rw, m->facts, b->shape, i, &y))
+      return false;
+    if (!om_list_elements_are_same(m->rw, &x, &y)) return false;
   }
   return true;
 }
@@ -285,10 +222,10 @@ static om_status match_split(
   if (axis != -1 && axis + 1 != (int64_t)rank) return OM_OK;
   p->x = split->inputs[0];
   for (uint32_t i = 0; i < count && split->outputs[i] != value; ++i) {
-    p->first += list ? read_int(list, i) : sizes[i];
-    p->width = list ? read_int(list, i + 1) : sizes[i + 1];
+    p->first += list ? om_list_int(list, i) : sizes[i];
+    p->width = list ? om_list_int(list, i + 1) : sizes[i + 1];
   }
-  if (split->outputs[0] == value) p->width = list ? read_int(list, 0) : sizes[0];
+  if (split->outputs[0] == value) p->width = list ? om_list_int(list, 0) : sizes[0];
   *out_fits = true;
   return OM_OK;
 }

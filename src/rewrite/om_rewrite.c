@@ -15,6 +15,7 @@ static const om_rewrite *const table[] = {
     &om_rewrite_gelu_from_parts,
     &om_rewrite_hardswish_from_parts,
     &om_rewrite_layernorm_from_parts,
+    &om_rewrite_spread_heads,
     &om_rewrite_join_masks,
     &om_rewrite_attention,
     &om_rewrite_packed_projections,

@@ -140,6 +140,16 @@ static om_value_fact compared(const om_value_fact *facts, const om_node *node) {
   return (om_value_fact){OM_DTYPE_BOOL, broadcast(facts, node).rank};
 }
 
+/* As many axes as its list has elements; floats where it names no other value. */
+static om_value_fact filled(const om_rewriter *rw,
+                            const om_value_fact *facts,
+                            const om_node *node) {
+  const om_attr *value = om_node_attr(node, "value");
+  const bool has_value = value && value->kind == OM_ATTR_TENSOR;
+  return (om_value_fact){has_value ? value->tensor->dtype : OM_DTYPE_F32,
+                         om_value_list_count(rw, facts, node->inputs[0])};
+}
+
 static om_value_fact concatenated(const om_value_fact *facts, const om_node *node) {
   om_value_fact fact = unknown;
   for (uint32_t i = 0; i < node->input_count; ++i) {
@@ -251,6 +261,7 @@ static om_value_fact result_fact(const om_rewriter *rw,
   if (strcmp(node->type, "Expand") == 0) return expanded(rw, facts, node);
   if (strcmp(node->type, "Gather") == 0) return gathered(facts, node);
   if (strcmp(node->type, "Cast") == 0) return cast(facts, node);
+  if (strcmp(node->type, "ConstantOfShape") == 0) return filled(rw, facts, node);
   if (strcmp(node->type, "Range") == 0) {
     return (om_value_fact){input_fact(facts, node, 0).dtype, 1};
   }

@@ -51,6 +51,7 @@ static const encoder_model models[] = {
     {"packed", 1, 0, 5}, /* two Transposes of a layer, of what it gets and of what it gives */
     {"roberta", 1, 1, 2},
     {"decoder", 2, 2, 1},
+    {"batched", 1, 1, 1},
 };
 static bool are_there;
 
@@ -116,7 +117,7 @@ static void fill(om_tensor *tensor, uint32_t *state) {
 
 static size_t token_inputs(const char *name) {
   static const char *const of_words[] = {"gpt", "packed", "decoder"};
-  static const char *const of_masked_words[] = {"gpt_padded", "roberta"};
+  static const char *const of_masked_words[] = {"gpt_padded", "roberta", "batched"};
   for (size_t i = 0; i < OM_COUNT_OF(of_words); ++i) {
     if (strcmp(name, of_words[i]) == 0) return 1;
   }

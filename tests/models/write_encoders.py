@@ -22,6 +22,7 @@ packed        opset 17: the sequence in front of the batch; Q, K and V cut out o
 microsoft     opset 17: EmbedLayerNormalization, whose mask counts keys, Attention, SkipLayerNormalization
 decoder       opset 14: a triangle by Trilu, Q scaled before the heads, K without a bias; then the same over
               an encoder's states
+batched       opset 17: the heads are part of the batch, and scores get axes for them for each of two masks
 
 Exit code 77: there is no python3-onnx here.
 """
@@ -249,6 +250,25 @@ class Graph:
         y = self.add("Reshape", y, self.dims(length, batch, self.extent(y, 1)))
         return self.add("Transpose", y, perm=[1, 0, 2])
 
+    def batched_attention(self, x, masks):
+        """CLIP, BART and their kin: products of [batch * heads, length, size]."""
+        batch, length = self.extent(x, 0), self.extent(x, 1)
+        size, rows = self.width // self.heads, self.add("Mul", batch, self.int0(self.heads))
+
+        def side(y, extent):
+            y = self.turned(y, self.dims(batch, extent, self.heads, size), [0, 2, 1, 3])
+            return self.add("Reshape", y, self.dims(rows, -1, size))
+        q = side(self.add("Mul", self.linear(x, self.width), self.f32(size ** -0.5)), length)
+        k, v = side(self.linear(x, self.width), -1), side(self.linear(x, self.width), -1)
+        keys = self.extent(k, 1)
+        scores = self.add("MatMul", q, self.add("Transpose", k, perm=[0, 2, 1]))
+        for mask in masks:
+            scores = self.add("Reshape", scores, self.dims(batch, self.heads, length, keys))
+            scores = self.add("Reshape", self.add("Add", scores, mask), self.dims(rows, length, keys))
+        y = self.add("MatMul", self.add("Softmax", scores, axis=-1), v)
+        y = self.add("Reshape", y, self.dims(batch, self.heads, length, size))
+        return self.linear(self.merged(x, self.add("Transpose", y, perm=[0, 2, 1, 3])), self.width)
+
     def decoder_attention(self, x, states, mask):
         size = self.width // self.heads
         q = self.add("Mul", self.linear(x, self.width), self.f32(size ** -0.5))
@@ -406,6 +426,15 @@ def gpt_padded(g):
     return gpt(g, g.add("Mul", g.add("Sub", g.f32(1), hidden), g.f32(LOWEST)))
 
 
+def batched(g):
+    length = g.extent("input_ids", 1)
+    full = g.add("ConstantOfShape", g.dims(length, length), value=helper.make_tensor("v", FLOAT, [1], [LOWEST]))
+    causal = g.unsqueeze(g.add("Trilu", full, g.int0(1), upper=1), 0, 1)
+    causal = g.add("Expand", causal, expanded_shape(g, g.dims(g.extent("input_ids", 0), 1, length, length)))
+    masks = causal, inverted_mask(g)
+    return lambda x: g.batched_attention(x, masks)
+
+
 def roberta(g):
     mask = subtracted_mask(g)
     return lambda x: g.rooted_attention(x, mask)
@@ -479,6 +508,7 @@ def main():
             Graph.counted_embeddings)
     encoder(folder, "packed", 17, 96, 3, lambda g: g.packed_attention, ["input_ids"])
     microsoft(folder, "microsoft")
+    encoder(folder, "batched", 17, 128, 2, batched, ["input_ids", "attention_mask"])
     encoder(folder, "decoder", 14, 128, 2, decoder, ["input_ids", "states"])
 
 

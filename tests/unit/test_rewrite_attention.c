@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -370,6 +371,49 @@ static void counts_a_part_of_a_shape_as_what_it_is(void **state) {
   om_text_rig_close(&rig);
 }
 
+/* Heads as a part of the batch: what the Reshapes are given tells whether they are heads. */
+static void spreads_heads_that_are_in_the_batch(void **state) {
+  static const char graph_form[] =
+      "(x: f32[2, 5, 12], m: f32[%s, 1, 5, 5]) -> y { l4 = Constant() value_ints=[2, 5, 3, 4]; "
+      "l3 = Constant() value_ints=[%s]; s4 = Constant() value_ints=[%s]; "
+      "s3 = Constant() value_ints=[6, 5, 5]; r4 = Constant() value_ints=[%s]; "
+      "xs = Reshape(x, l4); xt = Transpose(xs) perm=[0, 2, 1, 3]; q = Reshape(xt, l3); "
+      "k = Transpose(q) perm=[0, 2, 1]; p = MatMul(q, k); ps = Reshape(p, s4); pm = Add(ps, m); "
+      "pf = Reshape(pm, s3); a = Softmax(pf) axis=-1; o = MatMul(a, q); os = Reshape(o, r4); "
+      "y = Transpose(os) perm=[0, 2, 1, 3]; }";
+  static const struct {
+    const char *mask, *merged, *scores, *result;
+    size_t attentions;
+  } cases[] = {
+      {"2", "6, 5, 4", "2, 3, 5, 5", "2, 3, 5, 4", 1},
+      {"1", "6, -1, 4", "2, 3, 5, -1", "2, 3, 5, -1", 0}, /* -1 may be anything */
+      {"3", "6, 5, 4", "3, 2, 5, 5", "2, 3, 5, 4", 0},    /* others than the heads */
+      {"2", "6, 5, 4", "2, 3, 5, 5", "3, 2, 5, 4", 0},
+      {"2", "6, 5, 4", "2, 3, 5, 5", "2, 3, 4, 5", 0},
+  };
+  (void)state;
+  for (size_t i = 0; i < OM_COUNT_OF(cases); ++i) {
+    om_session_options options = OM_SESSION_OPTIONS_INIT;
+    om_text_rig rig;
+    char text[1024];
+    size_t attentions = 0;
+    snprintf(text,
+             sizeof text,
+             graph_form,
+             cases[i].mask,
+             cases[i].merged,
+             cases[i].scores,
+             cases[i].result);
+    om_text_rig_open(&rig, text, 17, &options);
+    const om_graph *graph = &rig.session->scope.graph;
+    for (size_t n = 0; n < graph->node_count; ++n) {
+      attentions += strcmp(graph->nodes[n].type, "Attention") == 0;
+    }
+    if (attentions != cases[i].attentions) fail_msg("case %zu: %zu attentions", i, attentions);
+    om_text_rig_close(&rig);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(merges_what_exporters_write),
@@ -377,6 +421,7 @@ int main(void) {
       cmocka_unit_test(leaves_a_softmax_over_another_axis),
       cmocka_unit_test(packs_projections_for_the_device),
       cmocka_unit_test(counts_a_part_of_a_shape_as_what_it_is),
+      cmocka_unit_test(spreads_heads_that_are_in_the_batch),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
