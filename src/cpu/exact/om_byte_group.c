@@ -88,6 +88,14 @@ typedef struct om_byte_rounding {
   float limit;               /* from which distance to a whole number on it is doubtful */
 } om_byte_rounding;
 
+/* Bit i of bits: the result at `at` + i is doubtful; there are `left` of them. */
+static inline void list_doubts(const om_byte_finish *f, size_t at, size_t left, uint32_t bits) {
+  if (left < OM_BYTE_LANES) bits &= ((uint32_t)1 << left) - 1;
+  for (; bits != 0; bits &= bits - 1) {
+    f->doubts[(*f->doubt_count)++] = (uint32_t)at + (uint32_t)__builtin_ctz(bits);
+  }
+}
+
 /* One to three, with zeros behind them. Without a loop, which would become a call. */
 static inline __attribute__((always_inline)) int load_rest(const uint8_t *from, size_t count) {
   const uint8_t bytes[4] = {from[0], count > 1 ? from[1] : 0, count > 2 ? from[2] : 0, 0};
@@ -182,44 +190,86 @@ TARGET_256 static void panel_256(const om_byte_panel *p) {
 
 /* A product of four terms takes one operand without and one with sign. */
 
-#  define TARGET_512 __attribute__((target("avx512f,avx512vnni")))
+#  define TARGET_512 __attribute__((target("avx512f,avx512bw,avx512vnni")))
 
-/* What is not finite is left to the text of the others, which knows NaN. The addition of 1.5 * 2^23
- * rounds, as there. Bit i of the result: sum i is doubtful, if that is asked for. */
-TARGET_512 static inline __attribute__((always_inline)) uint32_t
-round_512(const uint32_t *sums,
-          const om_byte_rounding *r,
-          bool has_doubts,
-          uint8_t bytes[OM_BYTE_LANES]) {
-  const __m512 shift = _mm512_set1_ps(0x1.8p23f);
-  uint32_t bits = 0;
-  OM_UNROLL for (size_t i = 0; i < OM_BYTE_LANES; i += 16) {
-    const __m512i sum = _mm512_add_epi32(_mm512_loadu_si512(sums + i), _mm512_set1_epi32(r->add));
-    const __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_set1_ps(r->factor));
-    const __m512 low = _mm512_min_ps(x, _mm512_set1_ps(r->most));
-    const __m512 kept = _mm512_max_ps(low, _mm512_set1_ps(r->least));
-    const __m512 shifted = _mm512_add_ps(kept, shift);
-    const __m512i byte =
-        _mm512_add_epi32(_mm512_castps_si512(shifted), _mm512_set1_epi32(r->zero - 0x4b400000));
-    _mm_storeu_si128((__m128i_u *)(void *)(bytes + i), _mm512_cvtepi32_epi8(byte));
-    if (!has_doubts) continue;
-    const __m512 away = _mm512_abs_ps(_mm512_sub_ps(kept, _mm512_sub_ps(shifted, shift)));
-    const __mmask16 is_far = _mm512_cmp_ps_mask(away, _mm512_set1_ps(r->limit), _CMP_NLT_UQ);
-    bits |= (uint32_t)is_far << i;
-  }
-  return bits;
+/* 16 sums as floats before rounding, not above the largest byte. */
+TARGET_512 static inline __attribute__((always_inline)) __m512 scale_512(const uint32_t *sums,
+                                                                         __m512i add,
+                                                                         __m512 factor,
+                                                                         __m512 most) {
+  const __m512i sum = _mm512_add_epi32(_mm512_loadu_si512(sums), add);
+  return _mm512_min_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sum), factor), most);
 }
 
-#  define ROUND(sums, r, bytes)          (void)round_512(sums, r, false, bytes)
-#  define ROUND_DOUBTING(sums, r, bytes) round_512(sums, r, true, bytes)
-#  define VECTOR                         __m512i
-#  define PART                           __m512i
-#  define SPREAD(x)                      _mm512_set1_epi32(x)
-#  define SPLIT(x, s)                    (x)
-#  define DOT(sum, a, b, s)              ((s) ? _mm512_dpbusd_epi32(sum, b, a) : _mm512_dpbusd_epi32(sum, a, b))
-#  define ROWS                           8 /* 16 sums of 32 registers */
-#  define TARGET                         TARGET_512
-#  define NAME(name)                     name##_vnni
+/* 32 whole numbers as bytes: narrowed two times, where the instructions saturate. */
+TARGET_512 static inline __attribute__((always_inline)) __m256i narrow_512(__m512i low,
+                                                                           __m512i high,
+                                                                           __m512i zero,
+                                                                           bool is_signed) {
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 0, 0, 0, 0, 0, 0, 0, 0);
+  const __m512i pairs = _mm512_adds_epi16(_mm512_packs_epi32(low, high), zero);
+  const __m512i bytes =
+      is_signed ? _mm512_packs_epi16(pairs, pairs) : _mm512_packus_epi16(pairs, pairs);
+  return _mm512_castsi512_si256(_mm512_permutexvar_epi32(order, bytes));
+}
+
+/* Bit i: the float i is doubtful. */
+TARGET_512 static inline __attribute__((always_inline)) uint32_t doubt_512(__m512 x,
+                                                                           __m512 least,
+                                                                           __m512 limit) {
+  const __m512 shift = _mm512_set1_ps(0x1.8p23f), kept = _mm512_max_ps(x, least);
+  const __m512 whole = _mm512_sub_ps(_mm512_add_ps(kept, shift), shift);
+  return _mm512_cmp_ps_mask(_mm512_abs_ps(_mm512_sub_ps(kept, whole)), limit, _CMP_NLT_UQ);
+}
+
+TARGET_512 static inline __attribute__((always_inline)) void finish_lanes_512(
+    const om_byte_finish *f, size_t row, om_byte_rounding r, bool is_signed, bool has_doubts) {
+  const __m512i add = _mm512_set1_epi32(r.add), zero = _mm512_set1_epi16((int16_t)r.zero);
+  const __m512 factor = _mm512_set1_ps(r.factor), most = _mm512_set1_ps(r.most);
+  const __m512 least = _mm512_set1_ps(r.least), limit = _mm512_set1_ps(r.limit);
+  const uint32_t *sums = f->sums + row * f->stride;
+  uint8_t *y = f->y + row * f->y_stride;
+  const size_t width = f->width;
+  for (size_t lane = 0; lane < width; lane += OM_BYTE_LANES) {
+    const size_t left = width - lane;
+    const __m512 low = scale_512(sums + lane, add, factor, most);
+    const __m512 high = scale_512(sums + lane + 16, add, factor, most);
+    const __m256i bytes =
+        narrow_512(_mm512_cvtps_epi32(low), _mm512_cvtps_epi32(high), zero, is_signed);
+    if (left >= OM_BYTE_LANES) {
+      _mm256_storeu_si256((__m256i_u *)(void *)(y + lane), bytes);
+    } else {
+      uint8_t ends[OM_BYTE_LANES];
+      _mm256_storeu_si256((__m256i_u *)(void *)ends, bytes);
+      om_byte_copy(ends, left, y + lane);
+    }
+    if (!has_doubts) continue;
+    const uint32_t bits = doubt_512(low, least, limit) | doubt_512(high, least, limit) << 16;
+    list_doubts(f, row * f->stride + lane, left, bits);
+  }
+}
+
+/* What is not finite is left to the text of the others, which knows NaN. Far below, the conversion
+ * gives the least integer. */
+TARGET_512 static void finish_row_512(const om_byte_finish *f, size_t row, om_byte_rounding r) {
+  if (f->limits) {
+    finish_lanes_512(f, row, r, f->is_signed, true);
+  } else if (f->is_signed) {
+    finish_lanes_512(f, row, r, true, false);
+  } else {
+    finish_lanes_512(f, row, r, false, false);
+  }
+}
+
+#  define FINISH_ROW(f, row, r) finish_row_512(f, row, r)
+#  define VECTOR                __m512i
+#  define PART                  __m512i
+#  define SPREAD(x)             _mm512_set1_epi32(x)
+#  define SPLIT(x, s)           (x)
+#  define DOT(sum, a, b, s)     ((s) ? _mm512_dpbusd_epi32(sum, b, a) : _mm512_dpbusd_epi32(sum, a, b))
+#  define ROWS                  8 /* 16 sums of 32 registers */
+#  define TARGET                TARGET_512
+#  define NAME(name)            name##_vnni
 #  include "cpu/exact/om_byte_group.inc"
 
 #else
@@ -265,31 +315,38 @@ static inline __attribute__((always_inline)) whole_x4 dot_bytes(whole_x4 sum,
 #  define OM_NARROWEST(name) name##_any
 #endif
 
+#if defined(__x86_64__)
+#  define OM_PICK_512(fn, arg) \
+    if (__builtin_cpu_supports("avx512bw")) OM_PICK("avx512vnni", fn, arg)
+#else
+#  define OM_PICK_512(fn, arg)
+#endif
+
 void om_byte_panel_fill(const om_byte_panel *p) {
   OM_PICK("avx2", panel_256, p)
   panel_any(p);
 }
 
 void om_byte_group_run(const om_byte_group *g) {
-  OM_PICK("avx512vnni", run_vnni, g)
+  OM_PICK_512(run_vnni, g)
   OM_PICK("avx2", run_avx2, g)
   OM_NARROWEST(run)(g);
 }
 
 void om_byte_taps_run(const om_byte_taps *t) {
-  OM_PICK("avx512vnni", taps_vnni, t)
+  OM_PICK_512(taps_vnni, t)
   OM_PICK("avx2", taps_avx2, t)
   OM_NARROWEST(taps)(t);
 }
 
 void om_byte_dots_run(const om_byte_dots *d) {
-  OM_PICK("avx512vnni", dots_vnni, d)
+  OM_PICK_512(dots_vnni, d)
   OM_PICK("avx2", dots_avx2, d)
   OM_NARROWEST(dots)(d);
 }
 
 void om_byte_finish_run(const om_byte_finish *f) {
-  OM_PICK("avx512vnni", finish_vnni, f)
+  OM_PICK_512(finish_vnni, f)
   OM_PICK("avx2", finish_avx2, f)
   OM_NARROWEST(finish)(f);
 }

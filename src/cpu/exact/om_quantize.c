@@ -148,14 +148,22 @@ static void dequantize_block(const om_quantize_job *job, size_t first, size_t co
 
 /* ---- Between float32 and bytes: many elements of one scale at once ---- */
 
+/* What bytes can hold is within +-383, where the addition of 1.5 * 2^23 rounds to a whole number,
+ * halves to even, which then is the low bits. */
 #define OM_QUANTIZE_BYTES(name, type, lowest, highest)                               \
-  OM_CLONES static void quantize_##name(                                             \
+  OM_CLONES_WIDE static void quantize_##name(                                        \
       size_t count, const float *x, float scale, float zero, type *y) {              \
+    const float least = (float)(lowest) - zero;                                      \
+    const float most = (float)(highest) - zero;                                      \
+    const int32_t back = (int32_t)zero - 0x4b400000; /* the bits of 1.5 * 2^23 */    \
     for (size_t i = 0; i < count; ++i) {                                             \
-      const float whole = round_whole(om_div(x[i], scale)) + zero;                   \
-      float kept = whole < (float)(highest) ? whole : (float)(highest);              \
-      kept = kept > (float)(lowest) ? kept : (float)(lowest);                        \
-      y[i] = (type)(int32_t)(isnan(whole) ? 0.0f : kept);                            \
+      const float quotient = om_div(x[i], scale);                                    \
+      float kept = quotient < most ? quotient : most;                                \
+      int32_t whole;                                                                 \
+      kept = kept > least ? kept : least;                                            \
+      kept += 0x1.8p23f;                                                             \
+      memcpy(&whole, &kept, sizeof whole);                                           \
+      y[i] = (type)(quotient == quotient ? whole + back : 0);                        \
     }                                                                                \
   }                                                                                  \
   OM_CLONES static void dequantize_##name(                                           \
