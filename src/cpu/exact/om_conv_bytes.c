@@ -124,8 +124,7 @@ static void plan_product(const om_conv_pass *pass, plan *p) {
       p->x.is_in_place ? 0 : aligned(om_size_plus(om_size_times(p->x.channel, channels), SLACK));
   const size_t sums = (STRIPS + BLOCK) * LANES * sizeof(uint32_t) + BLOCK * LANES;
   const size_t panels = om_size_times(quads_of(p->terms) * 4, STRIPS * LANES);
-  p->slot_bytes = om_size_plus(aligned(om_size_plus(sums, om_size_plus(panels, p->terms))),
-                               doubts_bytes(p, BLOCK * LANES));
+  p->slot_bytes = om_size_plus(aligned(om_size_plus(sums, panels)), doubts_bytes(p, BLOCK * LANES));
 }
 
 static plan plan_of(const om_conv_pass *pass, bool has_floats) {
@@ -169,7 +168,7 @@ size_t om_conv_bytes_scratch(const om_conv_pass *pass, bool has_floats) {
   const size_t lists = om_size_plus(limits_bytes(pass, &p), roundings_bytes(&p));
   const size_t windows =
       om_conv_windows_fit(pass) ? om_conv_windows_scratch(pass, p.slot_count) : 0;
-  return om_size_plus(om_size_plus(adds_bytes(pass), lists),
+  return om_size_plus(om_size_plus(om_size_plus(adds_bytes(pass), aligned(p.terms)), lists),
                       larger(windows, om_size_plus(offsets_bytes(&p), own)));
 }
 
@@ -182,6 +181,7 @@ typedef struct job {
   uint32_t zero;  /* x_zero with that sign */
   uint32_t *adds; /* of each channel: its bias, and what zero points make of its weights */
   float *limits;  /* likewise */
+  uint8_t *ones;  /* as many as terms */
   int16_t *roundings;
   size_t *offsets;
   uint8_t *planes; /* of `image`, or x's */
@@ -191,22 +191,25 @@ typedef struct job {
 
 /* ---- What is added to a channel's sums ---- */
 
-OM_CLONES static uint32_t sum_bytes(const uint8_t *w, size_t count, uint32_t flip) {
-  uint32_t sum = 0;
-  for (size_t i = 0; i < count; ++i) sum += w[i] ^ flip;
-  return sum - flip * (uint32_t)count;
-}
-
 static void sum_channels(void *arg, size_t begin, size_t end) {
   const job *j = arg;
   const om_conv_bytes *c = j->c;
   const size_t terms = j->p->terms;
+  if (j->zero != 0) {
+    om_byte_dots_run(&(om_byte_dots){.a = j->ones,
+                                     .b = c->w + begin * terms,
+                                     .b_stride = terms,
+                                     .is_a_signed = !c->is_w_signed,
+                                     .terms = terms,
+                                     .count = end - begin,
+                                     .is_first = true,
+                                     .sums = j->adds + begin});
+  }
   for (size_t i = begin; i < end; ++i) {
+    const uint32_t bias = c->bias ? (uint32_t)c->bias[i] : 0;
+    const uint32_t zeros = (uint32_t)c->w_zeros[i] * (uint32_t)terms;
     if (c->floats) j->limits[i] = om_doubt_limit(c, i, terms, j->roundings);
-    j->adds[i] = c->bias ? (uint32_t)c->bias[i] : 0;
-    if (j->zero == 0) continue;
-    const uint32_t weights = sum_bytes(c->w + i * terms, terms, c->is_w_signed ? 0x80 : 0);
-    j->adds[i] -= j->zero * (weights - (uint32_t)c->w_zeros[i] * (uint32_t)terms);
+    j->adds[i] = j->zero == 0 ? bias : bias - j->zero * (j->adds[i] - zeros);
   }
 }
 
@@ -302,7 +305,7 @@ typedef struct strip {
 typedef struct product_slot { /* parts of a slot */
   uint32_t *sums;
   doubts doubts;
-  uint8_t *bytes, *ones;
+  uint8_t *bytes;
   strip strips[STRIPS];
   size_t strip_count;
 } product_slot;
@@ -320,7 +323,6 @@ static product_slot product_slot_at(const plan *p, uint8_t *slot) {
     s.strips[i].cols = cols + i * LANES;
     s.strips[i].panel = panels + i * panel_bytes(p);
   }
-  s.ones = panels + STRIPS * panel_bytes(p);
   s.doubts = doubts_at(p, slot, BLOCK * LANES);
   return s;
 }
@@ -404,7 +406,7 @@ static void store_block(
   }
 }
 
-static void fill_strip(const job *j, size_t group, const product_slot *own, const strip *s) {
+static void fill_strip(const job *j, size_t group, const strip *s) {
   const plan *p = j->p;
   const size_t channel = group * (size_t)j->c->pass->in_channels;
   const uint8_t *planes =
@@ -418,7 +420,7 @@ static void fill_strip(const job *j, size_t group, const product_slot *own, cons
                                       .flip = j->flip,
                                       .panel = s->panel});
   if (!j->has_w_zeros) return;
-  om_byte_group_run(&(om_byte_group){.a = own->ones,
+  om_byte_group_run(&(om_byte_group){.a = j->ones,
                                      .rows = 1,
                                      .is_a_signed = j->c->is_w_signed,
                                      .panel = s->panel,
@@ -453,7 +455,7 @@ static void run_item(const job *j, size_t item, product_slot *own) {
   const size_t begin = group * per_group + part;
   const size_t end = begin + at_most(per_group - part, PART);
   cut_strips(p, item % p->places * STRIPS * LANES, own);
-  for (size_t i = 0; i < own->strip_count; ++i) fill_strip(j, group, own, &own->strips[i]);
+  for (size_t i = 0; i < own->strip_count; ++i) fill_strip(j, group, &own->strips[i]);
   for (size_t channel = begin; channel < end && !om_is_cancelled(j->ctx); channel += BLOCK) {
     const size_t rows = at_most(end - channel, BLOCK);
     for (size_t i = 0; i < own->strip_count; ++i) {
@@ -467,7 +469,6 @@ static void run_products(void *arg, size_t begin, size_t end) {
   const plan *p = j->p;
   for (size_t i = begin; i < end; ++i) {
     product_slot own = product_slot_at(p, j->slots + i * p->slot_bytes);
-    memset(own.ones, 1, p->terms);
     const size_t last = p->items * (i + 1) / p->slot_count;
     size_t item = p->items * i / p->slot_count;
     for (; item < last && !om_is_cancelled(j->ctx); ++item) run_item(j, item, &own);
@@ -656,12 +657,14 @@ void om_conv_bytes_run(om_ctx *ctx, const om_conv_bytes *c, void *scratch) {
            .flip = (uint8_t)flip,
            .zero = (uint32_t)c->x_zero + (c->is_x_signed ? flip : 0u - flip),
            .adds = scratch};
-  j.limits = (float *)(void *)((uint8_t *)scratch + adds_bytes(c->pass));
+  j.ones = (uint8_t *)scratch + adds_bytes(c->pass);
+  j.limits = (float *)(void *)(j.ones + aligned(p.terms));
   j.roundings = (int16_t *)(void *)((uint8_t *)j.limits + limits_bytes(c->pass, &p));
   j.offsets = (size_t *)(void *)((uint8_t *)j.roundings + roundings_bytes(&p));
   j.planes = (uint8_t *)j.offsets + offsets_bytes(&p);
   j.slots = j.planes + (p.is_depthwise ? 0 : p.planes_bytes);
   for (size_t i = 0; i < out_channels; ++i) j.has_w_zeros = j.has_w_zeros || c->w_zeros[i] != 0;
+  memset(j.ones, 1, p.terms);
   if (c->floats) om_doubt_list_roundings(p.terms, j.roundings);
   om_parallel_for(ctx, out_channels, CHANNELS, sum_channels, &j);
   if (c->y && !j.has_w_zeros && om_conv_windows_fit(c->pass)) {
