@@ -100,6 +100,11 @@ static inline bool om_is_cancelled(const om_ctx *ctx) {
 /* OM_E_CANCELLED if it is. */
 om_status om_check_cancelled(om_ctx *ctx);
 
+/* The same at each 1024th turn of a loop, for turns that are short. */
+static inline om_status om_check_turn(om_ctx *ctx, size_t turn) {
+  return turn % 1024 == 0 ? om_check_cancelled(ctx) : OM_OK;
+}
+
 /* ---- Memory ---- */
 
 /* Zeroed memory for `count` elements, aligned to 64; records OM_E_OUT_OF_MEMORY and returns NULL

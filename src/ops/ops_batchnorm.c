@@ -86,7 +86,7 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
       measured[i].dtype = OM_DTYPE_F32;
       measured[i].data = (float *)call->scratch + i * job.channels;
     }
-    om_batch_norm_measure(in, measured[0].data, measured[1].data);
+    om_batch_norm_measure(ctx, in, measured[0].data, measured[1].data);
     job.mean = &measured[0];
     job.variance = &measured[1];
     for (uint32_t i = 1; i <= 2; ++i) {

@@ -43,23 +43,29 @@ static om_status infer_text(om_ctx *ctx, const om_op_call *call) {
     om_rule_set_unknown(call, 0, OM_DTYPE_STRING);
     return OM_OK;
   }
-  for (size_t i = 0; i < om_tensor_elems(in); ++i) bytes += om_text_of_number(in, i, text);
+  for (size_t i = 0; i < om_tensor_elems(in); ++i) {
+    OM_TRY(om_check_turn(ctx, i));
+    bytes += om_text_of_number(in, i, text);
+  }
   return om_text_set(ctx, call, in->rank, in->dims, bytes);
 }
 
-static void write_text(const om_tensor *in, om_tensor *out) {
+static om_status write_text(om_ctx *ctx, const om_tensor *in, om_tensor *out) {
   om_string *strings = out->data;
   char text[OM_NUMBER_TEXT], *place = om_text_place(out);
   for (size_t i = 0; i < om_tensor_elems(in); ++i) {
+    OM_TRY(om_check_turn(ctx, i));
     strings[i] = (om_string){.data = place, .bytes = om_text_of_number(in, i, text)};
     memcpy(place, text, strings[i].bytes);
     place += strings[i].bytes;
   }
+  return OM_OK;
 }
 
 static om_status read_text(om_ctx *ctx, const om_tensor *in, om_tensor *out) {
   const om_string *strings = in->data;
   for (size_t i = 0; i < om_tensor_elems(in); ++i) {
+    OM_TRY(om_check_turn(ctx, i));
     OM_TRY(om_number_of_text(ctx, strings[i], out, i));
   }
   return OM_OK;
@@ -92,8 +98,7 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
     return read_text(ctx, call->inputs[0], call->outputs[0]);
   }
   if (to == OM_DTYPE_STRING && to != from) {
-    write_text(call->inputs[0], call->outputs[0]);
-    return OM_OK;
+    return write_text(ctx, call->inputs[0], call->outputs[0]);
   }
   om_cast_run(ctx, call->inputs[0], call->outputs[0], params->saturates);
   return OM_OK;

@@ -231,12 +231,16 @@ static size_t scratch_bytes(const om_op_call *call) {
 }
 
 /* Brings [C, M/group, kernel] into [M, C/group, the pass's taps]. */
-static void repack(const om_conv_pass *pass, const void *source, size_t elem_bytes, void *target) {
+static void repack(const om_ctx *ctx,
+                   const om_conv_pass *pass,
+                   const void *source,
+                   size_t elem_bytes,
+                   void *target) {
   const om_conv_axis *a = pass->axes;
   const int64_t kernel = a[0].kernel * a[1].kernel * a[2].kernel;
   char *out = target;
   for (int64_t m = 0; m < pass->groups * pass->out_channels; ++m) {
-    for (int64_t c = 0; c < pass->in_channels; ++c) {
+    for (int64_t c = 0; c < pass->in_channels && !om_is_cancelled(ctx); ++c) {
       const int64_t channel = m / pass->out_channels * pass->in_channels + c;
       const char *in =
           (const char *)source +
@@ -282,7 +286,8 @@ static void run_transposed(
     for (first[1] = 0; first[1] < stride[1] && first[1] < out[1]; ++first[1]) {
       for (first[2] = 0; first[2] < stride[2] && first[2] < out[2]; ++first[2]) {
         const om_conv_pass pass = pass_of(shape, first);
-        repack(&pass, o->w, o->is_f64 ? 8 : 4, repacked);
+        if (om_is_cancelled(ctx)) return;
+        repack(ctx, &pass, o->w, o->is_f64 ? 8 : 4, repacked);
         run_pass(ctx, &pass, o, repacked, scratch);
       }
     }

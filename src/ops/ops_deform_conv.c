@@ -188,14 +188,17 @@ static double sample(const om_deform *d, size_t image, size_t channel, size_t ta
   return om_real_round(d->real, value * om_real_load(d->mask, field * d->places + place));
 }
 
-static void gather(const om_deform *d, size_t image, size_t group, const om_tensor *columns) {
+static om_status gather(
+    om_ctx *ctx, const om_deform *d, size_t image, size_t group, const om_tensor *columns) {
   for (size_t row = 0; row < d->channels * d->taps; ++row) {
     const size_t channel = group * d->channels + row / d->taps;
     for (size_t place = 0; place < d->places; ++place) {
+      OM_TRY(om_check_turn(ctx, place));
       om_real_store(
           columns, row * d->places + place, sample(d, image, channel, row % d->taps, place));
     }
   }
+  return OM_OK;
 }
 
 /* Not inlined, as store: its caller's frame already holds the shape. */
@@ -210,15 +213,21 @@ __attribute__((noinline)) static void multiply(
 }
 
 /* Rows of sums become channels of the result, with their bias. */
-static void store(
-    const om_op_call *call, const om_deform *d, const om_tensor *sums, size_t first, size_t rows) {
+static om_status store(om_ctx *ctx,
+                       const om_op_call *call,
+                       const om_deform *d,
+                       const om_tensor *sums,
+                       size_t first,
+                       size_t rows) {
   const om_tensor *bias = om_rule_input(call, B);
   for (size_t i = 0; i < rows * d->places; ++i) {
+    OM_TRY(om_check_turn(ctx, i));
     const size_t channel = (first + i / d->places) % (size_t)d->shape.out_channels;
     double value = om_real_load(sums, i);
     if (bias) value = om_real_round(d->real, value + om_real_load(bias, channel));
     om_real_store(call->outputs[0], first * d->places + i, value);
   }
+  return OM_OK;
 }
 
 static om_status run(om_ctx *ctx, const om_op_call *call) {
@@ -236,14 +245,14 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
   om_cast_elems(w->dtype, w->data, dtype, scratch, om_tensor_elems(w), true);
   for (size_t i = 0; i < (size_t)d.x->dims[0] * groups; ++i) {
     const size_t group = i % groups;
-    gather(&d, i / groups, group, &columns);
+    OM_TRY(gather(ctx, &d, i / groups, group, &columns));
     multiply(ctx,
              &d,
              scratch + group * outputs * d.channels * d.taps * s.elem_bytes,
              columns.data,
              sums.data,
              scratch + s.own * s.elem_bytes);
-    store(call, &d, &sums, i * outputs, outputs);
+    OM_TRY(store(ctx, call, &d, &sums, i * outputs, outputs));
   }
   return OM_OK;
 }

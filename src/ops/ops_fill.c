@@ -132,22 +132,28 @@ static om_status range_infer(om_ctx *ctx, const om_op_call *call) {
 
 /* Element i is start + i * delta, the product and the sum each rounded. */
 static om_status range_run(om_ctx *ctx, const om_op_call *call) {
-  (void)ctx;
   const om_tensor *start = call->inputs[0];
   const om_tensor *y = call->outputs[0];
   const size_t count = (size_t)y->dims[0];
   if (y->dtype == OM_DTYPE_F32) {
     const float first = *(const float *)start->data;
     const float delta = *(const float *)call->inputs[2]->data;
-    for (size_t i = 0; i < count; ++i) ((float *)y->data)[i] = first + (float)i * delta;
+    for (size_t i = 0; i < count; ++i) {
+      OM_TRY(om_check_turn(ctx, i));
+      ((float *)y->data)[i] = first + (float)i * delta;
+    }
   } else if (y->dtype == OM_DTYPE_F64) {
     const double first = *(const double *)start->data;
     const double delta = *(const double *)call->inputs[2]->data;
-    for (size_t i = 0; i < count; ++i) ((double *)y->data)[i] = first + (double)i * delta;
+    for (size_t i = 0; i < count; ++i) {
+      OM_TRY(om_check_turn(ctx, i));
+      ((double *)y->data)[i] = first + (double)i * delta;
+    }
   } else {
     const uint64_t delta = (uint64_t)range_int(call->inputs[2]);
     uint64_t value = (uint64_t)range_int(start);
     for (size_t i = 0; i < count; ++i, value += delta) {
+      OM_TRY(om_check_turn(ctx, i));
       if (y->dtype == OM_DTYPE_I16) ((int16_t *)y->data)[i] = (int16_t)value;
       if (y->dtype == OM_DTYPE_I32) ((int32_t *)y->data)[i] = (int32_t)value;
       if (y->dtype == OM_DTYPE_I64) ((int64_t *)y->data)[i] = (int64_t)value;

@@ -222,6 +222,7 @@ static om_status gather_nd_run(om_ctx *ctx, const om_op_call *call) {
   om_dense_strides(x->rank, x->dims, strides);
   for (size_t i = 0; i < tuples; ++i) {
     size_t at = i / (tuples / batch) * batch_elems;
+    OM_TRY(om_check_turn(ctx, i));
     for (uint32_t t = 0; t < tuple; ++t) {
       const uint32_t axis = batch_axes + t;
       size_t index = 0;
@@ -261,14 +262,16 @@ static om_status compress_infer(om_ctx *ctx, const om_op_call *call) {
     om_rule_set_unknown(call, 0, x->dtype);
     return OM_OK;
   }
-  for (int64_t i = 0; i < keep->dims[0]; ++i) kept += ((const uint8_t *)keep->data)[i] != 0;
+  for (int64_t i = 0; i < keep->dims[0]; ++i) {
+    OM_TRY(om_check_turn(ctx, (size_t)i));
+    kept += ((const uint8_t *)keep->data)[i] != 0;
+  }
   for (uint32_t i = 0; i < x->rank; ++i) dims[i] = x->dims[i];
   dims[axis] = kept;
   return om_rule_set(ctx, call, 0, x->dtype, p->has_axis ? x->rank : 1, dims);
 }
 
 static om_status compress_run(om_ctx *ctx, const om_op_call *call) {
-  (void)ctx;
   const om_compress_params *p = call->params;
   const om_tensor *x = call->inputs[0];
   const om_tensor *keep = call->inputs[1];
@@ -280,6 +283,7 @@ static om_status compress_run(om_ctx *ctx, const om_op_call *call) {
   uint8_t *to = call->outputs[0]->data;
   for (size_t o = 0; row != 0 && o < outer; ++o) {
     for (size_t i = 0; i < (size_t)keep->dims[0]; ++i) {
+      OM_TRY(om_check_turn(ctx, i));
       if (((const uint8_t *)keep->data)[i] == 0) continue;
       memcpy(to, (const uint8_t *)x->data + (o * extent + i) * row, row);
       to += row;

@@ -165,12 +165,14 @@ static int64_t image_place(const om_col2im *c, int64_t element, int64_t block) {
 }
 
 /* Sums of one channel's image, in doubles. */
-static void add_columns(const om_op_call *call, const om_col2im *c, size_t channel, double *image) {
+static om_status add_columns(
+    om_ctx *ctx, const om_op_call *call, const om_col2im *c, size_t channel, double *image) {
   const om_tensor *x = call->inputs[0];
   const om_real real = om_real_of(x->dtype);
   const bool is_float = (OM_DT(x->dtype) & OM_DT_FLOAT) != 0;
   for (int64_t element = 0; element < c->block_elems; ++element) {
     for (int64_t block = 0; block < c->place_elems; ++block) {
+      OM_TRY(om_check_turn(ctx, (size_t)block));
       const int64_t place = image_place(c, element, block);
       if (place < 0) continue;
       const size_t at =
@@ -180,6 +182,7 @@ static void add_columns(const om_op_call *call, const om_col2im *c, size_t chann
       image[place] = is_float ? om_real_round(real, sum) : sum;
     }
   }
+  return OM_OK;
 }
 
 static size_t scratch_col2im(const om_op_call *call) {
@@ -195,7 +198,7 @@ static om_status run_col2im(om_ctx *ctx, const om_op_call *call) {
   OM_TRY(describe_col2im(ctx, call, &c));
   for (size_t channel = 0; channel < (size_t)(y->dims[0] * y->dims[1]); ++channel) {
     memset(image, 0, plane * sizeof *image);
-    add_columns(call, &c, channel, image);
+    OM_TRY(add_columns(ctx, call, &c, channel, image));
     for (size_t i = 0; i < plane; ++i) om_real_store(y, channel * plane + i, image[i]);
   }
   return OM_OK;
@@ -253,8 +256,8 @@ static om_status run_affine(om_ctx *ctx, const om_op_call *call) {
   const om_real real = om_real_of(theta->dtype);
   const size_t axes = (size_t)theta->dims[1];
   const size_t points = om_rule_product(y->dims, 1, y->rank - 1);
-  (void)ctx;
   for (size_t i = 0; i < (size_t)y->dims[0] * points; ++i) {
+    OM_TRY(om_check_turn(ctx, i));
     double position[3] = {0.0, 0.0, 0.0}; /* x first: the last spatial axis */
     size_t rest = i % points;
     for (size_t d = 0; d < axes; ++d) {
@@ -345,6 +348,7 @@ static om_status run_unpool(om_ctx *ctx, const om_op_call *call) {
   }
   memset(y->data, 0, total * bytes);
   for (size_t i = 0; i < om_tensor_elems(x); ++i) {
+    OM_TRY(om_check_turn(ctx, i));
     int64_t rest = om_rule_int(call->inputs[1], i);
     int64_t place = 0;
     int64_t unit = 1;
@@ -422,13 +426,14 @@ static double round_away(double x) {
   return x < 0.0 ? ceil(x - 0.5) : floor(x + 0.5);
 }
 
-static double largest_in(const om_tensor *x,
+static double largest_in(const om_ctx *ctx,
+                         const om_tensor *x,
                          size_t plane,
                          const int64_t rows[2],
                          const int64_t cols[2]) {
   double best = 0.0; /* of an empty cell */
   bool is_found = false;
-  for (int64_t row = rows[0]; row < rows[1]; ++row) {
+  for (int64_t row = rows[0]; row < rows[1] && !om_is_cancelled(ctx); ++row) {
     for (int64_t col = cols[0]; col < cols[1]; ++col) {
       const double v = om_real_load(x, plane + (size_t)(row * x->dims[3] + col));
       if (!is_found || v > best || v != v) best = v;
@@ -447,6 +452,7 @@ static om_status run_roi_pool(om_ctx *ctx, const om_op_call *call) {
   const size_t cells = (size_t)(p->height * p->width);
   const size_t area = (size_t)(x->dims[2] * x->dims[3]);
   for (size_t i = 0; i < om_tensor_elems(y); ++i) {
+    OM_TRY(om_check_turn(ctx, i));
     const size_t roi = i / cells / (size_t)y->dims[1];
     const size_t channel = i / cells % (size_t)y->dims[1];
     double corners[4];
@@ -477,7 +483,7 @@ static om_status run_roi_pool(om_ctx *ctx, const om_op_call *call) {
                x->dims[3],
                cols);
     const size_t plane = ((size_t)batch * (size_t)x->dims[1] + channel) * area;
-    om_real_store(y, i, largest_in(x, plane, rows, cols));
+    om_real_store(y, i, largest_in(ctx, x, plane, rows, cols));
   }
   return OM_OK;
 }

@@ -438,6 +438,7 @@ static om_status reverse_run(om_ctx *ctx, const om_op_call *call) {
                      b,
                      steps);
     }
+    OM_TRY(om_check_cancelled(ctx));
     for (int64_t t = 0; t < steps; ++t) {
       int64_t from = t < length ? length - 1 - t : t;
       memcpy((uint8_t *)call->outputs[0]->data + (size_t)(b * batch_stride + t * step_stride) * row,

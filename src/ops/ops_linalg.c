@@ -62,7 +62,7 @@ static om_status infer_det(om_ctx *ctx, const om_op_call *call) {
   return om_rule_set(ctx, call, 0, x->dtype, x->rank - 2, x->dims);
 }
 
-static double determinant(const om_matrix *m) {
+static double determinant(const om_ctx *ctx, const om_matrix *m) {
   double det = 1.0;
   bool is_negative = false;
   for (size_t k = 0; k < m->size; ++k) {
@@ -73,6 +73,7 @@ static double determinant(const om_matrix *m) {
     det = om_real_round(m->real, det * value);
     if (value == 0.0) return 0.0;
     for (size_t row = k + 1; row < m->size; ++row) {
+      if (om_is_cancelled(ctx)) return 0.0;
       eliminate(m, row, k, om_real_round(m->real, m->a[row * m->cols + k] / value));
     }
   }
@@ -87,10 +88,10 @@ static om_status run_det(om_ctx *ctx, const om_op_call *call) {
   const om_tensor *x = call->inputs[0];
   const size_t size = extent_of(call);
   const om_matrix m = {om_real_of(x->dtype), call->scratch, size, size};
-  (void)ctx;
   for (size_t i = 0; i < om_tensor_elems(call->outputs[0]); ++i) {
+    OM_TRY(om_check_cancelled(ctx));
     for (size_t k = 0; k < size * size; ++k) m.a[k] = om_real_load(x, i * size * size + k);
-    om_real_store(call->outputs[0], i, determinant(&m));
+    om_real_store(call->outputs[0], i, determinant(ctx, &m));
   }
   return OM_OK;
 }
@@ -104,14 +105,14 @@ static om_status infer_inverse(om_ctx *ctx, const om_op_call *call) {
 }
 
 /* The right half becomes the inverse of the left one. */
-static void invert(const om_matrix *m) {
+static void invert(const om_ctx *ctx, const om_matrix *m) {
   for (size_t k = 0; k < m->size; ++k) {
     swap_rows(m, k, find_pivot(m, k));
     double *row = m->a + k * m->cols;
     for (size_t col = k + 1; col < m->cols; ++col) {
       row[col] = om_real_round(m->real, row[col] / row[k]);
     }
-    for (size_t other = 0; other < m->size; ++other) {
+    for (size_t other = 0; other < m->size && !om_is_cancelled(ctx); ++other) {
       if (other != k) eliminate(m, other, k, m->a[other * m->cols + k]);
     }
   }
@@ -125,14 +126,14 @@ static om_status run_inverse(om_ctx *ctx, const om_op_call *call) {
   const om_tensor *x = call->inputs[0];
   const size_t size = extent_of(call);
   const om_matrix m = {om_real_of(x->dtype), call->scratch, size, 2 * size};
-  (void)ctx;
   for (size_t first = 0; first < om_tensor_elems(x); first += size * size) {
+    OM_TRY(om_check_cancelled(ctx));
     for (size_t i = 0; i < size * size; ++i) {
       double *at = m.a + i / size * m.cols + i % size;
       at[0] = om_real_load(x, first + i);
       at[size] = i / size == i % size ? 1.0 : 0.0;
     }
-    invert(&m);
+    invert(ctx, &m);
     for (size_t i = 0; i < size * size; ++i) {
       om_real_store(call->outputs[0], first + i, m.a[i / size * m.cols + size + i % size]);
     }

@@ -107,6 +107,7 @@ static om_status measure(om_ctx *ctx,
   const int64_t classes = scores->dims[1];
   const size_t inner = om_rule_product(scores->dims, 2, scores->rank);
   for (size_t i = 0; i < om_tensor_elems(labels); ++i) {
+    OM_TRY(om_check_turn(ctx, i));
     const int64_t label = om_rule_int(labels, i);
     const bool is_ignored = p->ignores && label == p->ignored;
     double loss = 0.0;

@@ -40,6 +40,7 @@ static om_status run_extractor(om_ctx *ctx, const om_op_call *call) {
                      extent);
     }
     for (size_t row = 0; row < rows; ++row) {
+      OM_TRY(om_check_turn(ctx, row));
       memcpy((char *)call->outputs[0]->data + (row * count + i) * bytes,
              (const char *)x->data + (row * extent + (size_t)index) * bytes,
              bytes);
@@ -67,8 +68,8 @@ static om_status infer_binarizer(om_ctx *ctx, const om_op_call *call) {
 static om_status run_binarizer(om_ctx *ctx, const om_op_call *call) {
   const om_binarizer_params *p = call->params;
   const om_tensor *x = call->inputs[0];
-  (void)ctx;
   for (size_t i = 0; i < om_tensor_elems(x); ++i) {
+    OM_TRY(om_check_turn(ctx, i));
     const bool is_above = om_real_load(x, i) > (double)p->threshold;
     om_real_store(call->outputs[0], i, is_above ? 1.0 : 0.0);
   }
@@ -206,8 +207,8 @@ static int64_t int_of(const om_mapper_params *p, size_t index) {
 static om_status run_mapper(om_ctx *ctx, const om_op_call *call) {
   const om_mapper_params *p = call->params;
   const om_tensor *x = call->inputs[0];
-  (void)ctx;
   for (size_t i = 0; i < om_tensor_elems(x); ++i) {
+    OM_TRY(om_check_cancelled(ctx));
     size_t k = p->strings.count;
     if (x->dtype == OM_DTYPE_STRING) {
       const om_string text = ((const om_string *)x->data)[i];
@@ -263,8 +264,8 @@ static om_status run_encoder(om_ctx *ctx, const om_op_call *call) {
   const om_tensor *x = call->inputs[0];
   const size_t key_bytes = om_rule_elem_bytes(p->keys.dtype);
   const size_t bytes = om_rule_elem_bytes(p->values.dtype);
-  (void)ctx;
   for (size_t i = 0; i < om_tensor_elems(x); ++i) {
+    OM_TRY(om_check_cancelled(ctx));
     const char *elem = (const char *)x->data + i * key_bytes;
     const char *value = p->fallback.data;
     for (size_t k = p->keys.count; k-- > 0;) {

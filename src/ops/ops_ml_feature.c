@@ -48,8 +48,8 @@ static om_status run_scaler(om_ctx *ctx, const om_op_call *call) {
   const om_tensor *x = call->inputs[0];
   const om_real real = om_ml_real(x);
   const size_t features = x->rank > 0 ? (size_t)x->dims[x->rank - 1] : 1;
-  (void)ctx;
   for (size_t i = 0; i < om_tensor_elems(x); ++i) {
+    OM_TRY(om_check_turn(ctx, i));
     const double centred =
         om_real_round(real, om_ml_load(x, i) - feature_value(&p->offset, i % features, 0.0));
     om_real_store(call->outputs[0], i, centred * feature_value(&p->scale, i % features, 1.0));
@@ -96,6 +96,7 @@ static om_status run_normalizer(om_ctx *ctx, const om_op_call *call) {
   size_t rows, features;
   OM_TRY(om_ml_rows(ctx, x, &rows, &features));
   for (size_t row = 0; row < rows; ++row) {
+    OM_TRY(om_check_cancelled(ctx));
     const double norm = row_norm(p->norm, x, row * features, features);
     for (size_t i = row * features; i < (row + 1) * features; ++i) {
       om_real_store(call->outputs[0], i, norm == 0.0 ? om_ml_load(x, i) : om_ml_load(x, i) / norm);
@@ -155,8 +156,8 @@ static om_status run_imputer(om_ctx *ctx, const om_op_call *call) {
   om_tensor *y = call->outputs[0];
   const size_t bytes = om_rule_elem_bytes(x->dtype);
   const size_t features = x->rank > 0 ? (size_t)x->dims[x->rank - 1] : 1;
-  (void)ctx;
   for (size_t i = 0; i < om_tensor_elems(x); ++i) {
+    OM_TRY(om_check_turn(ctx, i));
     memcpy((char *)y->data + i * bytes, (const char *)x->data + i * bytes, bytes);
     if (is_replaced(call->params, x, i)) impute(call->params, y, i, i % features);
   }
@@ -208,8 +209,8 @@ static om_status infer_vectorizer(om_ctx *ctx, const om_op_call *call) {
 static om_status run_vectorizer(om_ctx *ctx, const om_op_call *call) {
   const om_tensor *y = call->outputs[0];
   size_t place = 0;
-  (void)ctx;
   for (size_t row = 0; row < (size_t)y->dims[0]; ++row) {
+    OM_TRY(om_check_cancelled(ctx));
     for (uint32_t k = 0; k < call->input_count; ++k) {
       const om_tensor *x = call->inputs[k];
       const size_t there = x->rank == 2 ? (size_t)x->dims[1] : 1;
@@ -276,6 +277,7 @@ static om_status run_encoder(om_ctx *ctx, const om_op_call *call) {
   const size_t count = (size_t)call->outputs[0]->dims[x->rank];
   float *y = call->outputs[0]->data;
   for (size_t i = 0; i < om_tensor_elems(x); ++i) {
+    OM_TRY(om_check_cancelled(ctx));
     const size_t category = find_category(p, x, i);
     if (category == SIZE_MAX && p->zeros == 0) {
       return OM_FAIL(ctx, OM_E_INVALID_INPUT, "Element %zu is none of the categories.", i);

@@ -107,6 +107,7 @@ static om_status run_regressor(om_ctx *ctx, const om_op_call *call) {
   size_t rows;
   OM_TRY(find_rows(ctx, call, &rows));
   for (size_t row = 0; row < rows; ++row) {
+    OM_TRY(om_check_cancelled(ctx));
     compute_scores(call, row, call->scratch);
     store_scores(call, 0, row, p->score_count);
   }
@@ -132,6 +133,7 @@ static om_status run_classifier(om_ctx *ctx, const om_op_call *call) {
   size_t rows;
   OM_TRY(find_rows(ctx, call, &rows));
   for (size_t row = 0; row < rows; ++row) {
+    OM_TRY(om_check_cancelled(ctx));
     compute_scores(call, row, scores);
     if (call->outputs[0]) {
       om_ml_label_store(&p->labels, call->outputs[0], row, find_label(p, scores));

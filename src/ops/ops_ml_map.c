@@ -147,6 +147,7 @@ static om_status run_cast(om_ctx *ctx, const om_op_call *call) {
   OM_TRY(check_cast_keys(ctx, call));
   sort_keys(keys, order);
   for (size_t i = 0; p->form == MAP_SPARSE && i < (size_t)p->extent; ++i) {
+    OM_TRY(om_check_turn(ctx, i));
     if (text) {
       ((om_string *)y->data)[i] = (om_string){"0", 1};
     } else {
@@ -154,6 +155,7 @@ static om_status run_cast(om_ctx *ctx, const om_op_call *call) {
     }
   }
   for (size_t i = 0; i < om_tensor_elems(keys); ++i) {
+    OM_TRY(om_check_turn(ctx, i));
     const size_t to = p->form == MAP_SPARSE ? (size_t)om_rule_int(keys, order[i]) : i;
     OM_TRY(cast_value(ctx, values, order[i], y, to, &text));
   }
@@ -213,13 +215,14 @@ static om_status run_dict(om_ctx *ctx, const om_op_call *call) {
   const om_tensor *keys = keys_of(call->inputs[0]), *values = values_of(call->inputs[0]);
   om_tensor *y = call->outputs[0];
   const size_t bytes = om_rule_elem_bytes(y->dtype);
-  (void)ctx;
   for (size_t i = 0; i < om_tensor_elems(y); ++i) {
+    OM_TRY(om_check_turn(ctx, i));
     const om_string nothing = {"", 0};
     memset((char *)y->data + i * bytes, 0, bytes);
     if (y->dtype == OM_DTYPE_STRING) ((om_string *)y->data)[i] = nothing;
   }
   for (size_t i = 0; i < om_tensor_elems(keys); ++i) {
+    OM_TRY(om_check_cancelled(ctx));
     const size_t to = find_word(call->params, keys, i);
     if (to == SIZE_MAX) continue;
     memcpy((char *)y->data + to * bytes, (const char *)values->data + i * bytes, bytes);
@@ -273,8 +276,8 @@ static om_status infer_zip(om_ctx *ctx, const om_op_call *call) {
 
 static om_status run_zip(om_ctx *ctx, const om_op_call *call) {
   om_nested_writer writer = om_nested_begin(call->outputs[0]);
-  (void)ctx;
   for (size_t row = 0; row < (size_t)call->outputs[0]->dims[0]; ++row) {
+    OM_TRY(om_check_cancelled(ctx));
     om_tensor parts[2];
     make_map(call, row, parts);
     const om_tensor map = om_map_of(parts);

@@ -196,6 +196,7 @@ static om_status run_regressor(om_ctx *ctx, const om_op_call *call) {
   for (size_t row = 0; row < rows; ++row) {
     double score = 0.0;
     for (size_t i = 0; i < p->vector_count; ++i) {
+      OM_TRY(om_check_cancelled(ctx));
       const double term = (double)p->coefficients.values[i] * kernel_of(call, row, i);
       score = om_real_round(r, score + om_real_round(r, term));
     }
@@ -348,12 +349,16 @@ static void classify_linear(const om_op_call *call, size_t row, svm_work *w) {
   }
 }
 
-static void classify_by_vectors(const om_op_call *call, size_t row, svm_work *w) {
+static om_status classify_by_vectors(om_ctx *ctx, const om_op_call *call, size_t row, svm_work *w) {
   const om_svm_params *p = call->params;
   const om_real r = om_ml_real(call->inputs[0]);
-  for (size_t i = 0; i < p->vector_count; ++i) w->kernels[i] = kernel_of(call, row, i);
+  for (size_t i = 0; i < p->vector_count; ++i) {
+    OM_TRY(om_check_cancelled(ctx));
+    w->kernels[i] = kernel_of(call, row, i);
+  }
   decide_pairs(p, r, w);
   if (p->prob_a.count > 0) class_probabilities(p, r, w);
+  return OM_OK;
 }
 
 static om_status run_classifier(om_ctx *ctx, const om_op_call *call) {
@@ -366,7 +371,8 @@ static om_status run_classifier(om_ctx *ctx, const om_op_call *call) {
   (void)lay_out(p, call->scratch, &w);
   OM_TRY(find_rows(ctx, call, &rows));
   for (size_t row = 0; row < rows; ++row) {
-    if (p->vector_count > 0) classify_by_vectors(call, row, &w);
+    OM_TRY(om_check_cancelled(ctx));
+    if (p->vector_count > 0) OM_TRY(classify_by_vectors(ctx, call, row, &w));
     if (p->vector_count == 0) classify_linear(call, row, &w);
     size_t best = 0;
     for (size_t i = 1; i < p->class_count; ++i) {

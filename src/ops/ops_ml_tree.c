@@ -278,6 +278,7 @@ static om_status run_scores(om_ctx *ctx, const om_op_call *call) {
   const size_t count = p->forest.target_count;
   double *sums = call->scratch;
   for (size_t row = 0; row < (size_t)call->outputs[0]->dims[0]; ++row) {
+    OM_TRY(om_check_cancelled(ctx));
     OM_TRY(score_row(ctx, call, row, sums));
     om_ml_transform_scores(p->transform, om_ml_real(call->inputs[0]), sums, count);
     store_row(call->outputs[0], row, sums, count);
@@ -308,6 +309,7 @@ static om_status run_classifier(om_ctx *ctx, const om_op_call *call) {
   size_t rows;
   OM_TRY(om_forest_check_rows(ctx, &p->forest, x, &rows));
   for (size_t row = 0; row < rows; ++row) {
+    OM_TRY(om_check_cancelled(ctx));
     OM_TRY(score_row(ctx, call, row, scores));
     if (call->outputs[0]) {
       om_ml_label_store(&p->labels, call->outputs[0], row, find_label(p, scores));

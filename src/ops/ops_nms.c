@@ -101,7 +101,8 @@ static om_status infer(om_ctx *ctx, const om_op_call *call) {
         ctx, OM_E_INVALID_INPUT, "The overlap %g does not lie in 0..1.", (double)job.overlap);
   }
   OM_GO_NEW(scratch, om_nms_scratch_bytes(job.boxes) + 1);
-  const int64_t dims[2] = {(int64_t)om_nms_run(&job, scratch, NULL), 3};
+  const int64_t dims[2] = {(int64_t)om_nms_run(ctx, &job, scratch, NULL), 3};
+  OM_GO(om_check_cancelled(ctx));
   st = om_rule_set(ctx, call, 0, OM_DTYPE_I64, 2, dims);
 done:
   om_delete(ctx, scratch);
@@ -113,10 +114,9 @@ static size_t scratch_bytes(const om_op_call *call) {
 }
 
 static om_status run(om_ctx *ctx, const om_op_call *call) {
-  (void)ctx;
   const om_nms job = job_of(call);
   if (om_tensor_elems(call->outputs[0]) == 0) return OM_OK;
-  om_nms_run(&job, call->scratch, call->outputs[0]->data);
+  om_nms_run(ctx, &job, call->scratch, call->outputs[0]->data);
   return OM_OK;
 }
 

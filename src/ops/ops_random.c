@@ -122,8 +122,8 @@ static om_status run_bernoulli(om_ctx *ctx, const om_op_call *call) {
   const om_random_params *p = call->params;
   const om_tensor *x = call->inputs[0];
   const om_real real = om_real_of(x->dtype);
-  (void)ctx;
   for (size_t i = 0; i < om_tensor_elems(x); ++i) {
+    OM_TRY(om_check_turn(ctx, i));
     const double u = om_random_uniform(p->key, i, real.is_wide);
     om_real_store(call->outputs[0], i, u < om_real_load(x, i) ? 1.0 : 0.0);
   }
@@ -167,19 +167,21 @@ static om_status run_multinomial(om_ctx *ctx, const om_op_call *call) {
   const om_real real = om_real_of(x->dtype);
   const size_t classes = (size_t)x->dims[1];
   const size_t samples = (size_t)p->sample_size;
-  (void)ctx;
   for (size_t row = 0; row < (size_t)x->dims[0]; ++row) {
     const size_t first = row * classes;
     double largest = om_real_load(x, first);
     double total = 0.0;
     for (size_t i = 1; i < classes; ++i) {
+      OM_TRY(om_check_turn(ctx, i));
       const double value = om_real_load(x, first + i);
       if (value > largest) largest = value;
     }
     for (size_t i = 0; i < classes; ++i) {
+      OM_TRY(om_check_turn(ctx, i));
       total = om_real_round(real, total + weight(real, x, first + i, largest));
     }
     for (size_t s = 0; s < samples; ++s) {
+      OM_TRY(om_check_cancelled(ctx));
       const double u = om_random_uniform(p->key, row * samples + s, real.is_wide);
       const double limit = om_real_round(real, u * total);
       double sum = 0.0;
@@ -224,18 +226,20 @@ static om_status infer_dropout(om_ctx *ctx, const om_op_call *call) {
 }
 
 /* Keeps an element where its random value is not below the ratio. */
-static void drop(const om_op_call *call, double ratio) {
+static om_status drop(om_ctx *ctx, const om_op_call *call, double ratio) {
   const om_dropout_params *p = call->params;
   const om_tensor *x = call->inputs[0];
   const om_tensor *mask = om_rule_output(call, 1);
   const om_real real = om_real_of(x->dtype);
   const double scale = om_real_round(real, 1.0 / om_real_round(real, 1.0 - ratio));
   for (size_t i = 0; i < om_tensor_elems(x); ++i) {
+    OM_TRY(om_check_turn(ctx, i));
     const bool is_kept = om_random_uniform(p->key, i, real.is_wide) >= ratio;
     const double value = is_kept ? om_real_round(real, om_real_load(x, i) * scale) : 0.0;
     if (call->outputs[0]) om_real_store(call->outputs[0], i, value);
     if (mask) om_real_store(mask, i, is_kept ? 1.0 : 0.0);
   }
+  return OM_OK;
 }
 
 static om_status run_dropout(om_ctx *ctx, const om_op_call *call) {
@@ -248,10 +252,12 @@ static om_status run_dropout(om_ctx *ctx, const om_op_call *call) {
     if (!(ratio >= 0.0 && ratio < 1.0)) {
       return OM_FAIL(ctx, OM_E_INVALID_INPUT, "The ratio is %g; it must be in [0, 1).", ratio);
     }
-    drop(call, ratio);
-    return OM_OK;
+    return drop(ctx, call, ratio);
   }
-  for (size_t i = 0; mask && i < om_tensor_elems(mask); ++i) om_real_store(mask, i, 1.0);
+  for (size_t i = 0; mask && i < om_tensor_elems(mask); ++i) {
+    OM_TRY(om_check_turn(ctx, i));
+    om_real_store(mask, i, 1.0);
+  }
   if (call->outputs[0]) {
     memcpy(call->outputs[0]->data, x->data, om_tensor_elems(x) * om_rule_elem_bytes(x->dtype));
   }

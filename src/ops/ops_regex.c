@@ -104,6 +104,7 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
   OM_TRY(compile(ctx, call, &a, &m));
   for (size_t i = 0; i < om_tensor_elems(x); ++i) {
     uint8_t *out = (uint8_t *)call->outputs[0]->data + i;
+    OM_TRY(om_check_cancelled(ctx));
     OM_TRY(match(ctx, &m, ((const om_string *)x->data)[i], out));
   }
   return OM_OK;

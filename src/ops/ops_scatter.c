@@ -180,6 +180,7 @@ static om_status scatter_elements_run(om_ctx *ctx, const om_op_call *call) {
       if (axis != own) base += position * (size_t)strides[axis];
     }
     for (size_t k = 0; k < row_elems; ++k, ++i) {
+      OM_TRY(om_check_turn(ctx, i));
       const int64_t index = wide ? wide[i] : om_rule_int(indices, i);
       size_t at = (size_t)index;
       if ((uint64_t)index >= (uint64_t)x->dims[own]) {
@@ -229,6 +230,7 @@ static om_status scatter_nd_run(om_ctx *ctx, const om_op_call *call) {
   copy_data(call);
   for (size_t i = 0; i < tuples; ++i) {
     size_t at = 0;
+    OM_TRY(om_check_turn(ctx, i));
     for (uint32_t axis = 0; axis < tuple; ++axis) {
       size_t index = 0;
       OM_TRY(om_rule_index(

@@ -84,7 +84,6 @@ static om_status one_hot_infer(om_ctx *ctx, const om_op_call *call) {
 
 /* An index outside -depth..depth-1 marks nothing. */
 static om_status one_hot_run(om_ctx *ctx, const om_op_call *call) {
-  (void)ctx;
   const om_one_hot_params *p = call->params;
   const om_tensor *x = call->inputs[0];
   const om_tensor *values = call->inputs[2];
@@ -95,8 +94,12 @@ static om_status one_hot_run(om_ctx *ctx, const om_op_call *call) {
   const size_t total = om_tensor_elems(y);
   const int64_t depth = y->dims[axis];
   uint8_t *to = y->data;
-  for (size_t i = 0; i < total; ++i) memcpy(to + i * bytes, values->data, bytes);
+  for (size_t i = 0; i < total; ++i) {
+    OM_TRY(om_check_turn(ctx, i));
+    memcpy(to + i * bytes, values->data, bytes);
+  }
   for (size_t i = 0; total != 0 && i < om_tensor_elems(x); ++i) {
+    OM_TRY(om_check_turn(ctx, i));
     int64_t index = number_at(x, i);
     if (index < -depth || index >= depth) continue;
     if (index < 0) index += depth;
@@ -134,18 +137,21 @@ static om_status nonzero_infer(om_ctx *ctx, const om_op_call *call) {
     return OM_OK;
   }
   const size_t elems = om_tensor_elems(x);
-  for (size_t i = 0; i < elems; ++i) dims[1] += is_nonzero(x, i);
+  for (size_t i = 0; i < elems; ++i) {
+    OM_TRY(om_check_turn(ctx, i));
+    dims[1] += is_nonzero(x, i);
+  }
   return om_rule_set(ctx, call, 0, OM_DTYPE_I64, 2, dims);
 }
 
 /* One row of positions for each axis; a 0-d tensor counts as a list of one. */
 static om_status nonzero_run(om_ctx *ctx, const om_op_call *call) {
-  (void)ctx;
   const om_tensor *x = call->inputs[0];
   const size_t elems = om_tensor_elems(x);
   const size_t count = (size_t)call->outputs[0]->dims[1];
   int64_t *to = call->outputs[0]->data;
   for (size_t i = 0, found = 0; i < elems && found < count; ++i) {
+    OM_TRY(om_check_turn(ctx, i));
     if (!is_nonzero(x, i)) continue;
     size_t rest = i;
     if (x->rank == 0) to[found] = 0;
@@ -180,7 +186,6 @@ static om_status trilu_infer(om_ctx *ctx, const om_op_call *call) {
 }
 
 static om_status trilu_run(om_ctx *ctx, const om_op_call *call) {
-  (void)ctx;
   const om_trilu_params *p = call->params;
   const om_tensor *x = call->inputs[0];
   const om_tensor *diagonal = om_rule_input(call, 1);
@@ -192,6 +197,7 @@ static om_status trilu_run(om_ctx *ctx, const om_op_call *call) {
   if (k < -rows) k = -rows;
   if (k > cols) k = cols;
   for (size_t i = 0; i < total; ++i) {
+    OM_TRY(om_check_turn(ctx, i));
     const int64_t col = (int64_t)(i % (size_t)cols);
     const int64_t row = (int64_t)(i / (size_t)cols % (size_t)rows);
     const bool keeps = p->is_upper ? col >= row + k : col <= row + k;
@@ -286,6 +292,7 @@ static om_status cumsum_run(om_ctx *ctx, const om_op_call *call) {
   const size_t lines = om_rule_product(x->dims, 0, axis) * inner;
   for (size_t i = 0; i < lines; ++i) {
     const size_t base = i / inner * extent * inner + i % inner;
+    OM_TRY(om_check_cancelled(ctx));
     cumsum_line(x, call->outputs[0], call->params, base, extent, inner);
   }
   return OM_OK;
@@ -384,31 +391,38 @@ static void sift_down(om_topk_entry *heap, size_t count, size_t at) {
 }
 
 /* Leaves the k first of the line in heap[0..k), in order. */
-static void select_first(const om_tensor *x,
-                         bool is_smallest,
-                         size_t base,
-                         size_t extent,
-                         size_t inner,
-                         om_topk_entry *heap,
-                         size_t k) {
+static om_status select_first(om_ctx *ctx,
+                              const om_tensor *x,
+                              bool is_smallest,
+                              size_t base,
+                              size_t extent,
+                              size_t inner,
+                              om_topk_entry *heap,
+                              size_t k) {
   for (size_t i = 0; i < extent; ++i) {
     const uint64_t key = topk_key(x, base + i * inner);
+    OM_TRY(om_check_turn(ctx, i));
     const om_topk_entry entry = {is_smallest ? key : ~key, i};
     if (i < k) {
       heap[i] = entry;
       if (i + 1 != k) continue;
-      for (size_t at = k / 2; at-- > 0;) sift_down(heap, k, at);
+      for (size_t at = k / 2; at-- > 0;) {
+        OM_TRY(om_check_turn(ctx, at));
+        sift_down(heap, k, at);
+      }
     } else if (entry_is_before(&entry, &heap[0])) {
       heap[0] = entry;
       sift_down(heap, k, 0);
     }
   }
   for (size_t count = k; count-- > 1;) {
+    OM_TRY(om_check_turn(ctx, count));
     const om_topk_entry last = heap[0];
     heap[0] = heap[count];
     heap[count] = last;
     sift_down(heap, count, 0);
   }
+  return OM_OK;
 }
 
 static uint32_t topk_axis(const om_op_call *call) {
@@ -428,7 +442,6 @@ static size_t topk_scratch(const om_op_call *call) {
 }
 
 static om_status topk_run(om_ctx *ctx, const om_op_call *call) {
-  (void)ctx;
   const om_topk_params *p = call->params;
   const om_tensor *x = call->inputs[0];
   om_tensor *values = om_rule_output(call, 0);
@@ -443,7 +456,7 @@ static om_status topk_run(om_ctx *ctx, const om_op_call *call) {
   for (size_t line = 0; k != 0 && line < lines; ++line) {
     const size_t base = line / inner * extent * inner + line % inner;
     const size_t to = line / inner * k * inner + line % inner;
-    select_first(x, p->is_smallest, base, extent, inner, heap, k);
+    OM_TRY(select_first(ctx, x, p->is_smallest, base, extent, inner, heap, k));
     for (size_t i = 0; i < k; ++i) {
       const size_t at = to + i * inner;
       if (indices) ((int64_t *)indices->data)[at] = (int64_t)heap[i].index;

@@ -321,8 +321,8 @@ static om_status run_window(om_ctx *ctx, const om_op_call *call) {
   const double *a = p->kind->factors;
   const size_t size = (size_t)y->dims[0];
   const size_t whole = p->is_periodic ? size : size - 1;
-  (void)ctx;
   for (size_t i = 0; i < size; ++i) {
+    OM_TRY(om_check_turn(ctx, i));
     double value = 1.0; /* a symmetric window of one element */
     if (whole > 0) {
       value = a[0] - a[1] * om_signal_turn(i % whole, whole).cosine;
@@ -395,6 +395,7 @@ static om_status run_mel(om_ctx *ctx, const om_op_call *call) {
   OM_TRY(read_mel(ctx, call, &mel));
   memset(y->data, 0, om_tensor_elems(y) * om_rule_elem_bytes(y->dtype));
   for (int64_t band = 0; band < mel.bands; ++band) {
+    OM_TRY(om_check_cancelled(ctx));
     const int64_t low = mel_bin(&mel, band);
     const int64_t center = mel_bin(&mel, band + 1);
     const int64_t high = mel_bin(&mel, band + 2);

@@ -33,6 +33,7 @@ static om_status concat_infer(om_ctx *ctx, const om_op_call *call) {
   }
   OM_TRY(om_rule_set(ctx, call, 0, OM_DTYPE_STRING, shape.rank, shape.dims));
   for (size_t i = 0; i < om_tensor_elems(&shape); ++i) {
+    OM_TRY(om_check_turn(ctx, i));
     if (!om_size_add(bytes, broadcast(a, &shape, i)->bytes, &bytes)) bytes = SIZE_MAX;
     if (!om_size_add(bytes, broadcast(b, &shape, i)->bytes, &bytes)) bytes = SIZE_MAX;
   }
@@ -45,11 +46,11 @@ static void append(char **place, om_string text) {
 }
 
 static om_status concat_run(om_ctx *ctx, const om_op_call *call) {
-  (void)ctx;
   om_tensor *out = call->outputs[0];
   om_string *strings = out->data;
   char *place = om_text_place(out);
   for (size_t i = 0; i < om_tensor_elems(out); ++i) {
+    OM_TRY(om_check_cancelled(ctx));
     strings[i].data = place;
     append(&place, *broadcast(call->inputs[0], out, i));
     append(&place, *broadcast(call->inputs[1], out, i));
@@ -115,12 +116,11 @@ static bool next_part(const om_split_params *p, om_string *rest, size_t splits, 
   return true;
 }
 
-static size_t count_parts(const om_split_params *p, om_string text) {
+static om_status count_parts(om_ctx *ctx, const om_split_params *p, om_string text, size_t *out) {
   om_string part;
-  size_t count = 0;
   if (!text.data) text.data = "";
-  while (next_part(p, &text, count, &part)) ++count;
-  return count;
+  for (*out = 0; next_part(p, &text, *out, &part); ++*out) OM_TRY(om_check_cancelled(ctx));
+  return OM_OK;
 }
 
 /* Parts point into the input's text. */
@@ -134,7 +134,8 @@ static om_status split_infer(om_ctx *ctx, const om_op_call *call) {
     return OM_OK;
   }
   for (size_t i = 0; i < om_tensor_elems(x); ++i) {
-    size_t count = count_parts(call->params, ((const om_string *)x->data)[i]);
+    size_t count = 0;
+    OM_TRY(count_parts(ctx, call->params, ((const om_string *)x->data)[i], &count));
     if (count > most) most = count;
   }
   for (uint32_t i = 0; i < x->rank; ++i) dims[i] = x->dims[i];
@@ -143,7 +144,6 @@ static om_status split_infer(om_ctx *ctx, const om_op_call *call) {
 }
 
 static om_status split_run(om_ctx *ctx, const om_op_call *call) {
-  (void)ctx;
   const om_tensor *x = call->inputs[0];
   om_tensor *out = call->outputs[0], *counts = om_rule_output(call, 1);
   om_string *parts = out->data;
@@ -153,6 +153,7 @@ static om_status split_run(om_ctx *ctx, const om_op_call *call) {
     size_t count = 0;
     if (!rest.data) rest.data = "";
     while (count < width && next_part(call->params, &rest, count, &parts[i * width + count])) {
+      OM_TRY(om_check_cancelled(ctx));
       ++count;
     }
     if (counts) ((int64_t *)counts->data)[i] = (int64_t)count;
@@ -223,6 +224,7 @@ static om_status normalizer_infer(om_ctx *ctx, const om_op_call *call) {
     return OM_OK;
   }
   for (size_t i = 0; i < om_tensor_elems(x); ++i) {
+    OM_TRY(om_check_turn(ctx, i));
     om_string text = ((const om_string *)x->data)[i];
     if (is_stopword(call->params, text)) continue;
     if (!om_size_add(bytes, text.bytes, &bytes)) bytes = SIZE_MAX;
@@ -233,7 +235,6 @@ static om_status normalizer_infer(om_ctx *ctx, const om_op_call *call) {
 }
 
 static om_status normalizer_run(om_ctx *ctx, const om_op_call *call) {
-  (void)ctx;
   const om_normalizer_params *p = call->params;
   const om_tensor *x = call->inputs[0];
   om_tensor *out = call->outputs[0];
@@ -241,6 +242,7 @@ static om_status normalizer_run(om_ctx *ctx, const om_op_call *call) {
   char *place = om_text_place(out);
   strings[0] = (om_string){.data = ""};
   for (size_t i = 0, to = 0; i < om_tensor_elems(x); ++i) {
+    OM_TRY(om_check_cancelled(ctx));
     om_string text = ((const om_string *)x->data)[i];
     if (is_stopword(p, text)) continue;
     strings[to++] = (om_string){place, text.bytes};

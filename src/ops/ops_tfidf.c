@@ -226,8 +226,12 @@ static size_t scratch_bytes(const om_op_call *call) {
   return slot_count(p) * sizeof(table_slot);
 }
 
-static void count_row(
-    const om_op_call *call, table_slot *slots, size_t begin, size_t width, float *out) {
+static om_status count_row(om_ctx *ctx,
+                           const om_op_call *call,
+                           table_slot *slots,
+                           size_t begin,
+                           size_t width,
+                           float *out) {
   const om_tfidf_params *p = call->params;
   for (int64_t length = p->least; length <= p->most; ++length) {
     if ((uint64_t)length > p->start_count || (uint64_t)length > width) break;
@@ -237,11 +241,13 @@ static void count_row(
       if (step > width || (size_t)(length - 1) > (width - 1) / step) break;
       for (size_t at = 0; at + (size_t)(length - 1) * step < width; ++at) {
         list l = {.input = call->inputs[0], .begin = begin + at, .step = step};
+        OM_TRY(om_check_turn(ctx, at));
         const table_slot *slot = find_slot(p, slots, &l, (size_t)length);
         if (slot->gram > 0) out[p->indexes[slot->gram - 1]] += 1.0f;
       }
     }
   }
+  return OM_OK;
 }
 
 /* weights[i] belongs to the n-gram i, whose count is at indexes[i]. */
@@ -254,7 +260,6 @@ static void weigh_row(const om_tfidf_params *p, float *out) {
 }
 
 static om_status run(om_ctx *ctx, const om_op_call *call) {
-  (void)ctx;
   const om_tfidf_params *p = call->params;
   const om_tensor *x = call->inputs[0];
   const size_t rows = x->rank == 2 ? (size_t)x->dims[0] : 1;
@@ -263,7 +268,7 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
   fill_table(p, call->scratch);
   memset(out, 0, om_tensor_elems(call->outputs[0]) * sizeof *out);
   for (size_t i = 0; i < rows; ++i) {
-    count_row(call, call->scratch, i * width, width, out + i * (size_t)p->width);
+    OM_TRY(count_row(ctx, call, call->scratch, i * width, width, out + i * (size_t)p->width));
     weigh_row(p, out + i * (size_t)p->width);
   }
   return OM_OK;

@@ -85,7 +85,7 @@ static int compare_parts(const om_parts *p, size_t i, size_t k) {
 }
 
 /* Sorts the numbers of all parts; `order` and `spare` have an element for each. */
-static void sort_parts(const om_parts *p, size_t *order, size_t *spare) {
+static om_status sort_parts(om_ctx *ctx, const om_parts *p, size_t *order, size_t *spare) {
   for (size_t i = 0; i < p->count; ++i) order[i] = i;
   for (size_t width = 1; width < p->count; width *= 2) {
     for (size_t begin = 0; begin < p->count; begin += 2 * width) {
@@ -94,6 +94,7 @@ static void sort_parts(const om_parts *p, size_t *order, size_t *spare) {
       size_t left = begin;
       size_t right = middle;
       for (size_t i = begin; i < end; ++i) {
+        OM_TRY(om_check_cancelled(ctx));
         const bool takes_left =
             left < middle && (right == end || compare_parts(p, order[left], order[right]) <= 0);
         spare[i] = takes_left ? order[left++] : order[right++];
@@ -101,6 +102,7 @@ static void sort_parts(const om_parts *p, size_t *order, size_t *spare) {
     }
     memcpy(order, spare, p->count * sizeof *order);
   }
+  return OM_OK;
 }
 
 static bool begins_group(const om_parts *p, const size_t *order, size_t i) {
@@ -110,13 +112,18 @@ static bool begins_group(const om_parts *p, const size_t *order, size_t i) {
 /* ---- Entry ---- */
 
 static om_status count_groups(om_ctx *ctx, const om_parts *p, int64_t *out) {
+  om_status st = OM_OK;
   size_t *order = om_new_bytes(ctx, p->count, 2 * sizeof *order);
   *out = 0;
   if (!order) return OM_E_OUT_OF_MEMORY;
-  sort_parts(p, order, order + p->count);
-  for (size_t i = 0; i < p->count; ++i) *out += begins_group(p, order, i);
+  OM_GO(sort_parts(ctx, p, order, order + p->count));
+  for (size_t i = 0; i < p->count; ++i) {
+    OM_GO(om_check_cancelled(ctx));
+    *out += begins_group(p, order, i);
+  }
+done:
   om_delete(ctx, order);
-  return OM_OK;
+  return st;
 }
 
 static om_status infer(om_ctx *ctx, const om_op_call *call) {
@@ -184,20 +191,22 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
   size_t *first = group_of + parts.count;
   size_t *place = first + parts.count;
   size_t groups = 0;
-  (void)ctx;
-  sort_parts(&parts, order, group_of);
+  OM_TRY(sort_parts(ctx, &parts, order, group_of));
   for (size_t i = 0; i < parts.count; ++i) {
+    OM_TRY(om_check_cancelled(ctx));
     if (begins_group(&parts, order, i)) first[groups++] = order[i];
     group_of[order[i]] = groups - 1;
   }
   place_groups(p, group_of, first, parts.count, place);
   for (size_t g = 0; g < groups; ++g) {
+    OM_TRY(om_check_cancelled(ctx));
     if (call->outputs[0]) copy_part(&parts, first[g], call->outputs[0], place[g], groups);
     store(call, 1, place[g], first[g]);
     store(call, 3, place[g], 0);
   }
   om_tensor *counts = om_rule_output(call, 3);
   for (size_t i = 0; i < parts.count; ++i) {
+    OM_TRY(om_check_turn(ctx, i));
     store(call, 2, i, place[group_of[i]]);
     if (counts) ++((int64_t *)counts->data)[place[group_of[i]]];
   }

@@ -23,6 +23,7 @@ enum {
 typedef void (*group_fn)(const om_product_group *g);
 
 typedef struct matmul_job {
+  const om_ctx *ctx;
   const om_matmul *m;
   const uint8_t *a, *b;
   uint8_t *y;
@@ -149,7 +150,7 @@ static void run_strip(
                         .y = totals,
                         .y_stride = is_whole ? m->cols : LANES,
                         .rows = p->rows};
-  for (size_t k = 0; k < m->depth; k += OM_PRODUCT_GROUP) {
+  for (size_t k = 0; k < m->depth && !om_is_cancelled(job->ctx); k += OM_PRODUCT_GROUP) {
     const uint8_t *b = p->b + (k * m->b_depth_stride + col * m->b_col_stride) * bytes;
     g.terms = at_most(m->depth - k, OM_PRODUCT_GROUP);
     g.is_first = k == 0;
@@ -170,7 +171,7 @@ static size_t run_vector(const matmul_job *job, const part *p) {
   om_product_group g = {
       .x_stride = m->b_depth_stride, .w_term_stride = m->a_depth_stride, .rows = p->cols / LANES};
   if (!job->sum_vector || m->rows > VECTOR_ROWS || m->b_col_stride != 1) return 0;
-  for (size_t k = 0; k < m->depth; k += OM_PRODUCT_GROUP) {
+  for (size_t k = 0; k < m->depth && !om_is_cancelled(job->ctx); k += OM_PRODUCT_GROUP) {
     g.terms = at_most(m->depth - k, OM_PRODUCT_GROUP);
     g.is_first = k == 0;
     g.x = p->b + k * m->b_depth_stride * job->elem_bytes;
@@ -188,7 +189,8 @@ static void run_slots(void *arg, size_t begin, size_t end) {
   for (size_t slot = begin; slot < end; ++slot) {
     uint8_t *own = job->scratch ? job->scratch + slot * SLOT_ELEMS * job->elem_bytes : NULL;
     size_t index = job->part_count * slot / job->slot_count;
-    for (; index < job->part_count * (slot + 1) / job->slot_count; ++index) {
+    const size_t last = job->part_count * (slot + 1) / job->slot_count;
+    for (; index < last && !om_is_cancelled(job->ctx); ++index) {
       const part p = part_at(job, index);
       for (size_t col = run_vector(job, &p); col < p.cols; col += LANES) {
         run_strip(job, &p, col, at_most(p.cols - col, LANES), own);
@@ -203,6 +205,7 @@ static void run(om_ctx *ctx, matmul_job *job) {
     memset(job->y, 0, om_strided_elems(&m->batch) * m->rows * m->cols * job->elem_bytes);
     return;
   }
+  job->ctx = ctx;
   job->row_parts = (m->rows + PART_ROWS - 1) / PART_ROWS;
   job->part_cols = part_cols_of(m);
   job->col_parts = (m->cols + job->part_cols - 1) / job->part_cols;

@@ -121,19 +121,19 @@ static void keep(kept_boxes *kept, const area *box, float size) {
   kept->size[kept->count++] = size;
 }
 
-size_t om_nms_run(const om_nms *job, void *scratch, int64_t *out_chosen) {
+size_t om_nms_run(const om_ctx *ctx, const om_nms *job, void *scratch, int64_t *out_chosen) {
   uint32_t *heap = scratch;
   float *arrays = (float *)scratch + job->boxes;
   kept_boxes kept = {.low = {arrays, arrays + job->boxes},
                      .high = {arrays + 2 * job->boxes, arrays + 3 * job->boxes},
                      .size = arrays + 4 * job->boxes};
   size_t total = 0;
-  for (size_t i = 0; i < job->images * job->classes; ++i) {
+  for (size_t i = 0; i < job->images * job->classes && !om_is_cancelled(ctx); ++i) {
     const float *scores = job->scores + i * job->boxes;
     const float *corners = job->corners + i / job->classes * job->boxes * 4;
     size_t count = job->most > 0 ? fill_heap(job, scores, heap) : 0;
     kept.count = 0;
-    while (count > 0 && kept.count < job->most) {
+    while (count > 0 && kept.count < job->most && !om_is_cancelled(ctx)) {
       const uint32_t best = take_first(scores, heap, &count);
       const area box = area_of(job, corners + (size_t)best * 4);
       const float size = size_of(&box);

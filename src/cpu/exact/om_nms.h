@@ -16,8 +16,9 @@ typedef struct om_nms {
 } om_nms;
 
 /* The number of chosen boxes; *out_chosen (NULL: only counted) gets [image, class, box] for each,
- * by image, class, and falling score; of equals the first. Scratch has 4 as its alignment. */
-size_t om_nms_run(const om_nms *job, void *scratch, int64_t *out_chosen);
+ * by image, class, and falling score; of equals the first. Fewer where it is cancelled. Scratch has
+ * 4 as its alignment. */
+size_t om_nms_run(const om_ctx *ctx, const om_nms *job, void *scratch, int64_t *out_chosen);
 
 size_t om_nms_scratch_bytes(size_t boxes);
 

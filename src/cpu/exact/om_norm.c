@@ -118,6 +118,7 @@ static void normalise(const om_norm_job *job, const om_row *row, size_t index, o
   float other[OM_NORM_CHUNK];
   bool has_mean = job->kind == OM_NORM_DEVIATION || job->kind == OM_NORM_SHARP;
   for (size_t first = 0; first < row->rows->row_elems; first += OM_NORM_CHUNK) {
+    if (om_row_is_over(row, first)) return;
     size_t left = row->rows->row_elems - first;
     size_t count = left < OM_NORM_CHUNK ? left : OM_NORM_CHUNK;
     om_row_load(row, first, count, chunk);
@@ -164,11 +165,11 @@ static om_norm_row_f64 measure_f64(const om_row *row, const om_norm_job *job) {
   double squares = 0.0;
   om_norm_row_f64 r = {0.0, 1.0};
   if (job->kind == OM_NORM_DEVIATION || job->kind == OM_NORM_SHARP) {
-    for (size_t i = 0; i < count; ++i) sum += x[om_row_place(row, i)];
+    for (size_t i = 0; i < count && !om_row_is_over(row, i); ++i) sum += x[om_row_place(row, i)];
     r.mean = sum / (double)count;
   }
   sum = 0.0;
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count && !om_row_is_over(row, i); ++i) {
     double v = x[om_row_place(row, i)] - r.mean;
     squares += v * v;
     sum += fabs(v);
@@ -199,7 +200,7 @@ static void run_range_f64(void *arg, size_t begin, size_t end) {
   for (size_t i = begin; i < end; ++i) {
     om_row row = om_row_get(range->rows, job->in, i);
     om_norm_row_f64 r = measure_f64(&row, job);
-    for (size_t k = 0; k < range->rows->row_elems; ++k) {
+    for (size_t k = 0; k < range->rows->row_elems && !om_row_is_over(&row, k); ++k) {
       size_t at = om_row_place(&row, k);
       size_t place = place_of(&job->place, i, k);
       double value = (x[at] - r.mean) / r.factor;
@@ -213,7 +214,9 @@ static void run_range_f64(void *arg, size_t begin, size_t end) {
 }
 
 void om_norm_run(om_ctx *ctx, const om_rows *rows, const om_norm_job *job) {
-  om_norm_range range = {rows, job};
+  om_rows own = *rows;
+  om_norm_range range = {&own, job};
+  own.ctx = ctx;
   /* There may be very many rows of no elements. */
   if (rows->row_elems == 0 && !job->mean && !job->inverse) return;
   om_parallel_for(ctx,
@@ -295,11 +298,15 @@ void om_batch_norm_run(om_ctx *ctx, const om_batch_norm_job *job) {
   om_parallel_for(ctx, count, OM_NORM_GRAIN, batch_norm_range, &copy);
 }
 
-void om_batch_norm_measure(const om_tensor *in, float *out_mean, float *out_variance) {
+void om_batch_norm_measure(const om_ctx *ctx,
+                           const om_tensor *in,
+                           float *out_mean,
+                           float *out_variance) {
   om_rows rows;
   uint32_t all = (1u << in->rank) - 1;
   om_rows_init(&rows, in, in->rank > 1 ? all & ~2u : all);
-  for (size_t c = 0; c < rows.row_count; ++c) {
+  rows.ctx = ctx;
+  for (size_t c = 0; c < rows.row_count && !om_is_cancelled(ctx); ++c) {
     om_row row = om_row_get(&rows, in->data, c);
     float count = (float)rows.row_elems;
     out_mean[c] = om_div(om_row_fold(&row, OM_ROW_VALUE, 0.0f), count);

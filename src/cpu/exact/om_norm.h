@@ -56,7 +56,10 @@ void om_batch_norm_factors(const om_batch_norm_job *job,
                            float *out_t);
 
 /* The mean and variance of each channel (axis 1) over all other axes; not float64. */
-void om_batch_norm_measure(const om_tensor *in, float *out_mean, float *out_variance);
+void om_batch_norm_measure(const om_ctx *ctx,
+                           const om_tensor *in,
+                           float *out_mean,
+                           float *out_variance);
 
 /* out = running * momentum + measured * (1 - momentum). */
 void om_batch_norm_update(const om_tensor *running,

@@ -73,12 +73,13 @@ static inline double flushed_f64(double x) {
   return x;
 }
 
-/* Results of a row whose tap at `start`, for the first result, is inside the input. */
+/* Taps begin..end-1, or results begin..end-1, of a row. */
 typedef struct row_span {
   int64_t begin;
   int64_t end;
 } row_span;
 
+/* Results of a row whose tap at `start`, for the first result, is inside the input. */
 static row_span results_inside(const om_pool_window *w, int64_t start) {
   const int64_t step = w->stride[2];
   row_span span = {.begin = start >= 0 ? 0 : (-start + step - 1) / step};
@@ -94,6 +95,15 @@ OM_CLONES static float sum_row(const float *x, size_t count) {
 static double greater_f64(double a, double b) {
   if (a != a || b != b) return (double)NAN;
   return b > a || (a == 0 && b == 0 && signbit(a)) ? b : a;
+}
+
+/* The taps that are inside the input for some result of a row, as far as its ends tell. */
+static row_span taps_of_row(const om_pool_window *w) {
+  const int64_t reach = (w->out[2] - 1) * w->stride[2];
+  row_span taps, last;
+  taps_inside(w, 2, reach - w->pad_begin[2], &taps.begin, &last.end);
+  taps_inside(w, 2, -w->pad_begin[2], &last.begin, &taps.end);
+  return taps;
 }
 
 #define REAL                float

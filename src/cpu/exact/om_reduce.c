@@ -120,12 +120,18 @@ static double reduce_f64(const om_row *row, om_reduce_kind kind) {
   double sum = initial_f64(kind);
   if (kind == OM_REDUCE_LOG_SUM_EXP) {
     double shift = -INFINITY;
-    for (size_t i = 0; i < count; ++i) shift = larger(shift, x[om_row_place(row, i)]);
+    for (size_t i = 0; i < count && !om_row_is_over(row, i); ++i) {
+      shift = larger(shift, x[om_row_place(row, i)]);
+    }
     if (isinf(shift)) shift = 0.0;
-    for (size_t i = 0; i < count; ++i) sum += exp(x[om_row_place(row, i)] - shift);
+    for (size_t i = 0; i < count && !om_row_is_over(row, i); ++i) {
+      sum += exp(x[om_row_place(row, i)] - shift);
+    }
     return log(sum) + shift;
   }
-  for (size_t i = 0; i < count; ++i) sum = term_f64(kind, sum, x[om_row_place(row, i)]);
+  for (size_t i = 0; i < count && !om_row_is_over(row, i); ++i) {
+    sum = term_f64(kind, sum, x[om_row_place(row, i)]);
+  }
   return finish_f64(kind, sum, (double)count);
 }
 
@@ -208,7 +214,7 @@ static uint64_t f64_to_bits(double value) {
 static uint64_t reduce_int_as_f64(const om_row *row, om_reduce_kind kind) {
   om_dtype dtype = row->rows->dtype;
   double sum = 0.0;
-  for (size_t i = 0; i < row->rows->row_elems; ++i) {
+  for (size_t i = 0; i < row->rows->row_elems && !om_row_is_over(row, i); ++i) {
     uint64_t bits = load_int(dtype, row->data, om_row_place(row, i));
     double v = is_signed(dtype) ? (double)(int64_t)bits : (double)bits;
     sum += kind == OM_REDUCE_L2 ? v * v : (kind == OM_REDUCE_LOG_SUM ? v : exp(v));
@@ -224,7 +230,7 @@ static uint64_t reduce_int(const om_row *row, om_reduce_kind kind) {
   if (kind == OM_REDUCE_L2 || kind >= OM_REDUCE_LOG_SUM) return reduce_int_as_f64(row, kind);
   if (kind == OM_REDUCE_MAX) sum = limit_of(dtype, false);
   if (kind == OM_REDUCE_MIN) sum = limit_of(dtype, true);
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count && !om_row_is_over(row, i); ++i) {
     uint64_t v = load_int(dtype, row->data, om_row_place(row, i));
     switch (kind) {
       case OM_REDUCE_MAX:
@@ -266,8 +272,10 @@ static bool is_f32_or_half(om_dtype dtype) {
 
 void om_reduce_run(
     om_ctx *ctx, const om_rows *rows, om_reduce_kind kind, const void *in, void *out) {
-  om_reduce_job job = {rows, kind, in, out};
+  om_rows own = *rows;
+  om_reduce_job job = {&own, kind, in, out};
   om_range_fn fn = reduce_range_int;
+  own.ctx = ctx;
   if (is_f32_or_half(rows->dtype)) fn = reduce_range_f32;
   if (rows->dtype == OM_DTYPE_F64) fn = reduce_range_f64;
   om_parallel_for(ctx, rows->row_count, om_rows_grain(rows), fn, &job);
@@ -320,7 +328,7 @@ static void arg_range(void *arg, size_t begin, size_t end) {
   for (size_t i = begin; i < end; ++i) {
     om_row row = om_row_get(r->rows, r->in, i);
     size_t best = 0;
-    for (size_t k = 1; k < r->rows->row_elems; ++k) {
+    for (size_t k = 1; k < r->rows->row_elems && !om_row_is_over(&row, k); ++k) {
       int order = order_of(r, &row, k, best);
       if (order < 0 || (order == 0 && r->job->wants_last)) best = k;
     }
@@ -330,6 +338,8 @@ static void arg_range(void *arg, size_t begin, size_t end) {
 
 void om_arg_run(
     om_ctx *ctx, const om_rows *rows, const om_arg_job *job, const void *in, int64_t *out) {
-  om_arg_range range = {rows, job, in, out};
+  om_rows own = *rows;
+  om_arg_range range = {&own, job, in, out};
+  own.ctx = ctx;
   om_parallel_for(ctx, rows->row_count, om_rows_grain(rows), arg_range, &range);
 }

@@ -175,6 +175,7 @@ static void fold_slice(const om_row *row, om_row_term term, float c, size_t firs
   const float *dense = dense_row(row);
   for (size_t i = 0; i < OM_ROW_SLICE; ++i) lane[i] = term == OM_ROW_FACTOR ? 1.0f : 0.0f;
   for (size_t base = first; base < count; base += OM_ROW_LANES) {
+    if (om_row_is_over(row, base - first)) return;
     size_t lanes = count - base < OM_ROW_SLICE ? count - base : OM_ROW_SLICE;
     if (dense) {
       fold_chunk(term, c, dense + base, lanes, lane);
@@ -219,6 +220,7 @@ static float find_extreme(const om_row *row, bool wants_largest) {
   float extreme = wants_largest ? -INFINITY : INFINITY;
   for (size_t k = 0; k < OM_ROW_CHUNK; ++k) best[k] = extreme;
   for (size_t i = 0; i < row->rows->row_elems; i += OM_ROW_CHUNK) {
+    if (om_row_is_over(row, i)) break;
     size_t left = row->rows->row_elems - i;
     size_t count = left < OM_ROW_CHUNK ? left : OM_ROW_CHUNK;
     const float *x = dense ? dense + i : chunk;

@@ -9,6 +9,7 @@
 /* How a tensor falls into rows: kept axes number the rows, reduced axes the elements of a row.
  * Neighbouring axes are merged. */
 typedef struct om_rows {
+  const om_ctx *ctx; /* borrowed; whose cancel ends a long row; NULL: nobody's */
   om_dtype dtype;
   uint32_t kept_rank;
   uint32_t reduced_rank;
@@ -52,6 +53,11 @@ typedef enum om_row_term {
 float om_row_fold(const om_row *row, om_row_term term, float c);
 float om_row_largest(const om_row *row); /* NaN wins; -infinity for an empty row */
 float om_row_smallest(const om_row *row);
+
+/* Whether what is done with the row no longer counts; asked at each 16384th element. */
+static inline bool om_row_is_over(const om_row *row, size_t element) {
+  return element % 16384 == 0 && row->rows->ctx && om_is_cancelled(row->rows->ctx);
+}
 
 /* How many rows a piece of a parallel loop takes. */
 size_t om_rows_grain(const om_rows *rows);

@@ -95,6 +95,7 @@ static size_t reversed(size_t block, size_t count) {
 }
 
 typedef struct om_dft_job {
+  const om_ctx *ctx;
   const om_dft *dft;
   const double *in;
   const double *window;
@@ -121,7 +122,7 @@ static void transform_part(
     load_sample(job, origin, first, values);
     return;
   }
-  for (size_t k = 0; k < odd; ++k) {
+  for (size_t k = 0; k < odd && !om_is_cancelled(job->ctx); ++k) {
     double sum[2] = {0, 0};
     for (size_t t = 0; t < odd; ++t) {
       const double *root = job->roots + k * t % odd * count * 2;
@@ -138,7 +139,7 @@ static void transform_part(
 static void join_pairs(const om_dft_job *job, size_t half, double *values) {
   const size_t length = job->dft->length;
   const size_t root_step = length / (half * 2);
-  for (size_t base = 0; base < length; base += half * 2) {
+  for (size_t base = 0; base < length && !om_is_cancelled(job->ctx); base += half * 2) {
     double *even = values + base * 2;
     double *odd = even + half * 2;
     for (size_t k = 0; k < half * 2; k += 2) {
@@ -178,6 +179,7 @@ static void run_slots(void *arg, size_t begin, size_t end) {
   const size_t slots = slot_count(job->dft);
   for (size_t slot = begin; slot < end; ++slot) {
     for (size_t row = rows * slot / slots; row < rows * (slot + 1) / slots; ++row) {
+      if (om_is_cancelled(job->ctx)) return;
       run_row(job, row, job->rows + slot * job->dft->length * 2);
     }
   }
@@ -189,9 +191,9 @@ void om_dft_run(om_ctx *ctx,
                 const double *window,
                 double *out,
                 double *scratch) {
-  om_dft_job job = {dft, in, window, scratch, out, scratch + dft->length * 2};
+  om_dft_job job = {ctx, dft, in, window, scratch, out, scratch + dft->length * 2};
   if (dft->length == 0) return;
-  for (size_t i = 0; i < dft->length; ++i) {
+  for (size_t i = 0; i < dft->length && !om_is_cancelled(ctx); ++i) {
     const om_turn turn = om_signal_turn(i, dft->length);
     scratch[i * 2] = turn.cosine;
     scratch[i * 2 + 1] = dft->is_inverse ? turn.sine : 0.0 - turn.sine;

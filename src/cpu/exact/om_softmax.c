@@ -24,6 +24,7 @@ static void each_chunk(const om_row *row,
                        const float *args) {
   float chunk[OM_SOFTMAX_CHUNK];
   for (size_t i = 0; i < row->rows->row_elems; i += OM_SOFTMAX_CHUNK) {
+    if (om_row_is_over(row, i)) return;
     size_t left = row->rows->row_elems - i;
     size_t count = left < OM_SOFTMAX_CHUNK ? left : OM_SOFTMAX_CHUNK;
     om_row_load(row, i, count, chunk);
@@ -68,6 +69,7 @@ static void hardmax_row(const om_softmax_job *job, const om_row *row) {
   float best = om_row_largest(row);
   bool is_found = false;
   for (size_t i = 0; i < job->rows->row_elems; ++i) {
+    if (om_row_is_over(row, i)) return;
     float value = 0.0f;
     om_row_load(row, i, 1, &value);
     bool is_best = value == best || (om_is_nan(best) && om_is_nan(value));
@@ -98,13 +100,15 @@ static void row_f64(const om_softmax_job *job, const om_row *row) {
   double best = -INFINITY;
   double sum = 0.0;
   bool is_found = false;
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count && !om_row_is_over(row, i); ++i) {
     double v = x[om_row_place(row, i)];
     if (isnan(v) || v > best) best = v;
     if (isnan(best)) break;
   }
-  for (size_t i = 0; i < count; ++i) sum += exp(x[om_row_place(row, i)] - best);
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count && !om_row_is_over(row, i); ++i) {
+    sum += exp(x[om_row_place(row, i)] - best);
+  }
+  for (size_t i = 0; i < count && !om_row_is_over(row, i); ++i) {
     size_t at = om_row_place(row, i);
     if (job->kind == OM_SOFTMAX) {
       y[at] = exp(x[at] - best) / sum;
@@ -128,7 +132,9 @@ static void run_range_f64(void *arg, size_t begin, size_t end) {
 
 void om_softmax_run(
     om_ctx *ctx, const om_rows *rows, om_softmax_kind kind, const void *in, void *out) {
-  om_softmax_job job = {rows, kind, in, out};
+  om_rows own = *rows;
+  om_softmax_job job = {&own, kind, in, out};
+  own.ctx = ctx;
   if (rows->row_elems == 0) return; /* there may be very many such rows */
   om_parallel_for(ctx,
                   rows->row_count,
