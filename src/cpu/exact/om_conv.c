@@ -241,6 +241,83 @@ static void list_terms(const om_conv_axis *axes, cursor *at, uint32_t count, ter
   }
 }
 
+/* ---- Terms that miss the input ---- */
+
+/* Taps [begin, end) of an axis. */
+typedef struct tap_range {
+  int64_t begin;
+  int64_t end;
+} tap_range;
+
+static bool reaches_outside(const om_conv_axis *a) {
+  const int64_t reach = (a->taps - 1) * a->tap_step;
+  const int64_t low = a->tap_first + (reach < 0 ? reach : 0);
+  const int64_t high = a->tap_first + (reach > 0 ? reach : 0) + (a->count - 1) * a->in_step;
+  return low < 0 || high >= a->in;
+}
+
+/* Whether a tile may have groups of nothing but zeros: each adds 0 to a sum that is no -0, so that
+ * it can be left out wherever the weights are numbers. */
+static bool has_empty_groups(const om_conv_pass *pass) {
+  const om_conv_axis *a = pass->axes;
+  return a[0].taps * a[1].taps * a[2].taps >= OM_PRODUCT_GROUP &&
+         (reaches_outside(&a[0]) || reaches_outside(&a[1]) || reaches_outside(&a[2]));
+}
+
+/* Those that hit an element for some result whose place, before a tap's offset, is in low..high. */
+static tap_range taps_between(const om_conv_axis *a, int64_t low, int64_t high) {
+  const int64_t step = a->tap_step < 0 ? -a->tap_step : a->tap_step;
+  int64_t first = -a->tap_first - high; /* offsets that are taken */
+  int64_t last = a->in - 1 - a->tap_first - low;
+  if (a->tap_step < 0) {
+    const int64_t kept = first;
+    first = -last;
+    last = -kept;
+  }
+  const tap_range r = {.begin = first <= 0 ? 0 : (first + step - 1) / step,
+                       .end = last < 0 ? 0 : at_most(last / step + 1, a->taps)};
+  return r;
+}
+
+static void tile_taps(const om_conv_axis *axes, const tile *t, tap_range ranges[OM_CONV_AXES]) {
+  for (int axis = 0; axis < OM_CONV_AXES; ++axis) {
+    int64_t low = INT64_MAX;
+    int64_t high = INT64_MIN;
+    for (uint32_t i = 0; i < t->segment_count; ++i) {
+      const segment *s = &t->segments[i];
+      const int64_t lanes = axis == 2 ? ((int64_t)s->lane_count - 1) * axes[2].in_step : 0;
+      if (s->in[axis] < low) low = s->in[axis];
+      if (s->in[axis] + lanes > high) high = s->in[axis] + lanes;
+    }
+    ranges[axis] = taps_between(&axes[axis], low, high);
+  }
+}
+
+static cursor term_at(const om_conv_axis *a, int64_t k) {
+  return (cursor){
+      .channel = k / (a[0].taps * a[1].taps * a[2].taps),
+      .tap = {k / (a[1].taps * a[2].taps) % a[0].taps, k / a[2].taps % a[1].taps, k % a[2].taps}};
+}
+
+/* The first term at or behind term k whose taps are all in their ranges; `terms`: there is none. */
+static int64_t next_term(const om_conv_axis *a,
+                         const tap_range ranges[OM_CONV_AXES],
+                         int64_t terms,
+                         int64_t k) {
+  cursor at = term_at(a, k);
+  for (int axis = 0; axis < OM_CONV_AXES; ++axis) {
+    if (ranges[axis].begin >= ranges[axis].end) return terms;
+  }
+  for (int axis = OM_CONV_AXES - 1; axis >= 0; --axis) {
+    const bool is_behind = at.tap[axis] >= ranges[axis].end;
+    if (!is_behind && at.tap[axis] >= ranges[axis].begin) continue;
+    for (int inner = axis; inner < OM_CONV_AXES; ++inner) at.tap[inner] = ranges[inner].begin;
+    if (is_behind) ++*(axis > 0 ? &at.tap[axis - 1] : &at.channel);
+  }
+  k = ((at.channel * a[0].taps + at.tap[0]) * a[1].taps + at.tap[1]) * a[2].taps + at.tap[2];
+  return at_most(k, terms);
+}
+
 /* ---- Bands of padded input ---- */
 
 enum {
