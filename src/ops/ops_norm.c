@@ -123,7 +123,8 @@ static om_status infer_last_axes(om_ctx *ctx, const om_op_call *call) {
     }
     OM_TRY(check_length(ctx, call, i, place->period));
   }
-  OM_TRY(om_rule_set(ctx, call, 0, in->dtype, in->rank, in->dims));
+  const om_dtype dtype = params->kind == OM_NORM_ROOT_MEAN ? call->inputs[1]->dtype : in->dtype;
+  OM_TRY(om_rule_set(ctx, call, 0, dtype, in->rank, in->dims));
   for (uint32_t d = 0; d < in->rank; ++d) dims[d] = d < axis ? in->dims[d] : 1;
   for (uint32_t i = 1; i < call->output_count; ++i) {
     OM_TRY(om_rule_set(ctx, call, i, OM_DTYPE_F32, in->rank, dims));
@@ -202,6 +203,7 @@ static om_norm_job job_of(const om_op_call *call) {
                        .place = {1, 0, 1, 1},
                        .in = call->inputs[0]->data,
                        .out = call->outputs[0]->data,
+                       .out_dtype = call->outputs[0]->dtype,
                        .mean = om_rule_output(call, 1),
                        .inverse = om_rule_output(call, 2)};
 }

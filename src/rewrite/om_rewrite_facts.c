@@ -219,7 +219,6 @@ static om_value_fact result_fact(const om_rewriter *rw,
                                      "MaxPool",
                                      "Neg",
                                      "Pad",
-                                     "RMSNormalization",
                                      "Reciprocal",
                                      "Relu",
                                      "Resize",
@@ -251,7 +250,7 @@ static om_value_fact result_fact(const om_rewriter *rw,
   }
   if (strcmp(node->type, "Where") == 0) return chosen(facts, node);
   if (strcmp(node->type, "Concat") == 0) return concatenated(facts, node);
-  if (strcmp(node->type, "CastLike") == 0) {
+  if (strcmp(node->type, "CastLike") == 0 || strcmp(node->type, "RMSNormalization") == 0) {
     return (om_value_fact){input_fact(facts, node, 1).dtype, input_fact(facts, node, 0).rank};
   }
   if (strcmp(node->type, "MatMul") == 0) return multiplied(facts, node);

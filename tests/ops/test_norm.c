@@ -92,6 +92,20 @@ static const om_op_case rms_cases[] = {
     {.name = "long", .opset = 23, .inputs = {"f32 4x700", "f32 700"}, .scaled_error = 2e-6},
     {.name = "axis_1", .opset = 23, .inputs = {"f32 3x4x5", "f32 4x5"}, .attrs = "axis=1"},
     {.name = "f64", .opset = 23, .inputs = {"f64 3x4", "f64 4"}, .declined = "float64"},
+    /* The result has the scale's type. */
+    {.name = "f16_by_f32", .opset = 23, .inputs = {"f16 3x70", "f32 70"}, .declined = "input 1"},
+    {.name = "f32_by_f16",
+     .opset = 23,
+     .inputs = {"f32 3x70", "f16 70"},
+     .scaled_error = 1e-3,
+     .declined = "input 1"},
+    {.name = "f32_by_f64", .opset = 23, .inputs = {"f32 3x70", "f64 70"}, .declined = "input 1"},
+    {.name = "f64_by_f32", .opset = 23, .inputs = {"f64 3x70", "f32 70"}, .declined = "float64"},
+    {.name = "type_of_the_sum",
+     .opset = 23,
+     .inputs = {"f16 3x70", "f32 70", "f32 3x70"},
+     .graph = "n = RMSNormalization(x0, x1); y0 = Add(n, x2)",
+     .declined = "input 1"},
 };
 
 /* With the addition before it, and what follows. */

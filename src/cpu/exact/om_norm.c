@@ -16,6 +16,7 @@ enum {
 
 typedef struct om_norm_range {
   const om_rows *rows;
+  const om_rows *out_rows; /* the same rows of the result's type */
   const om_norm_job *job;
 } om_norm_range;
 
@@ -113,10 +114,13 @@ static void load_chunk(const om_norm_job *job,
   for (size_t i = 0; i < count; ++i) out[i] = load_one(t, place_of(p, index, first + i));
 }
 
-static void normalise(const om_norm_job *job, const om_row *row, size_t index, om_norm_row r) {
+static void normalise(const om_norm_range *range, const om_row *row, size_t index, om_norm_row r) {
+  const om_norm_job *job = range->job;
+  om_row to = *row;
   float chunk[OM_NORM_CHUNK];
   float other[OM_NORM_CHUNK];
   bool has_mean = job->kind == OM_NORM_DEVIATION || job->kind == OM_NORM_SHARP;
+  to.rows = range->out_rows;
   for (size_t first = 0; first < row->rows->row_elems; first += OM_NORM_CHUNK) {
     if (om_row_is_over(row, first)) return;
     size_t left = row->rows->row_elems - first;
@@ -131,7 +135,7 @@ static void normalise(const om_norm_job *job, const om_row *row, size_t index, o
       load_chunk(job, job->bias, index, first, count, other);
       for (size_t i = 0; i < count; ++i) chunk[i] = chunk[i] + other[i];
     }
-    om_row_store(row, job->out, first, count, chunk);
+    om_row_store(&to, job->out, first, count, chunk);
   }
 }
 
@@ -140,7 +144,7 @@ static void run_range(void *arg, size_t begin, size_t end) {
   for (size_t i = begin; i < end; ++i) {
     om_row row = om_row_get(range->rows, range->job->in, i);
     om_norm_row r = measure(&row, range->job);
-    normalise(range->job, &row, i, r);
+    normalise(range, &row, i, r);
     if (range->job->mean) store_one(range->job->mean, i, (double)r.mean);
     if (range->job->inverse) store_one(range->job->inverse, i, (double)r.factor);
   }
@@ -152,25 +156,36 @@ static double load_one_f64(const om_tensor *t, size_t i) {
   return t->dtype == OM_DTYPE_F64 ? ((const double *)t->data)[i] : (double)load_one(t, i);
 }
 
+/* Element `index` of the row, of any float type. */
+static double load_row_f64(const om_row *row, size_t index) {
+  float value = 0.0f;
+  if (row->rows->dtype == OM_DTYPE_F64) {
+    return ((const double *)row->data)[om_row_place(row, index)];
+  }
+  om_row_load(row, index, 1, &value);
+  return (double)value;
+}
+
 typedef struct om_norm_row_f64 {
   double mean;
   double factor; /* to divide by */
 } om_norm_row_f64;
 
 static om_norm_row_f64 measure_f64(const om_row *row, const om_norm_job *job) {
-  const double *x = job->in;
   size_t count = row->rows->row_elems;
   double epsilon = (double)job->epsilon;
   double sum = 0.0;
   double squares = 0.0;
   om_norm_row_f64 r = {0.0, 1.0};
   if (job->kind == OM_NORM_DEVIATION || job->kind == OM_NORM_SHARP) {
-    for (size_t i = 0; i < count && !om_row_is_over(row, i); ++i) sum += x[om_row_place(row, i)];
+    for (size_t i = 0; i < count && !om_row_is_over(row, i); ++i) {
+      sum += load_row_f64(row, i);
+    }
     r.mean = sum / (double)count;
   }
   sum = 0.0;
   for (size_t i = 0; i < count && !om_row_is_over(row, i); ++i) {
-    double v = x[om_row_place(row, i)] - r.mean;
+    double v = load_row_f64(row, i) - r.mean;
     squares += v * v;
     sum += fabs(v);
   }
@@ -195,18 +210,17 @@ static om_norm_row_f64 measure_f64(const om_row *row, const om_norm_job *job) {
 static void run_range_f64(void *arg, size_t begin, size_t end) {
   const om_norm_range *range = arg;
   const om_norm_job *job = range->job;
-  const double *x = job->in;
-  double *y = job->out;
+  om_tensor y = {.dtype = job->out_dtype, .data = job->out};
   for (size_t i = begin; i < end; ++i) {
     om_row row = om_row_get(range->rows, job->in, i);
     om_norm_row_f64 r = measure_f64(&row, job);
     for (size_t k = 0; k < range->rows->row_elems && !om_row_is_over(&row, k); ++k) {
       size_t at = om_row_place(&row, k);
       size_t place = place_of(&job->place, i, k);
-      double value = (x[at] - r.mean) / r.factor;
+      double value = (load_row_f64(&row, k) - r.mean) / r.factor;
       if (job->scale) value *= load_one_f64(job->scale, place);
       if (job->bias) value += load_one_f64(job->bias, place);
-      y[at] = value;
+      store_one(&y, at, value);
     }
     if (job->mean) store_one(job->mean, i, r.mean);
     if (job->inverse) store_one(job->inverse, i, 1.0 / r.factor);
@@ -215,15 +229,15 @@ static void run_range_f64(void *arg, size_t begin, size_t end) {
 
 void om_norm_run(om_ctx *ctx, const om_rows *rows, const om_norm_job *job) {
   om_rows own = *rows;
-  om_norm_range range = {&own, job};
   own.ctx = ctx;
+  om_rows target = own;
+  target.dtype = job->out_dtype;
+  om_norm_range range = {&own, &target, job};
+  const bool is_f64 = own.dtype == OM_DTYPE_F64 || target.dtype == OM_DTYPE_F64;
   /* There may be very many rows of no elements. */
   if (rows->row_elems == 0 && !job->mean && !job->inverse) return;
-  om_parallel_for(ctx,
-                  rows->row_count,
-                  om_rows_grain(rows),
-                  rows->dtype == OM_DTYPE_F64 ? run_range_f64 : run_range,
-                  &range);
+  om_parallel_for(
+      ctx, rows->row_count, om_rows_grain(rows), is_f64 ? run_range_f64 : run_range, &range);
 }
 
 /* ---- BatchNormalization ---- */

@@ -29,7 +29,8 @@ typedef struct om_norm_job {
   const om_tensor *bias;  /* NULL: none */
   om_norm_place place;
   const void *in;
-  void *out;          /* the type and shape of `in` */
+  void *out;          /* the shape of `in` */
+  om_dtype out_dtype; /* RMSNormalization's is the scale's, else that of `in` */
   om_tensor *mean;    /* NULL, or an element a row */
   om_tensor *inverse; /* NULL, or an element a row: 1 / deviation */
 } om_norm_job;
