@@ -131,37 +131,9 @@ static bool have_same_axes(const om_packed_match *m,
 
 /* ---- The pattern ---- */
 
-/* Shape, or a Transpose or Reshape of which nothing but the shape is asked. */
-static bool asks_for_shape(const om_rewriter *rw, const om_node *node) {
-  if (strcmp(node->type, "Shape") == 0) return true;
-  if (strcmp(node->type, "Transpose") != 0 && strcmp(node->type, "Reshape") != 0) return false;
-  const om_value_id result = node->outputs[0];
-  if (rw->graph->values[result].is_output) return false;
-  for (size_t i = 0; i < rw->graph->node_count; ++i) {
-    const om_node *reader = &rw->graph->nodes[i];
-    for (uint32_t k = 0; reader->type && k < reader->input_count; ++k) {
-      if (reader->inputs[k] == result && strcmp(reader->type, "Shape") != 0) return false;
-    }
-  }
-  return true;
-}
-
 /* Everything but one reader asks for the shape alone. */
 static bool is_read_as_data_once(const om_rewriter *rw, om_value_id value) {
-  uint32_t count = 0;
-  if (rw->graph->values[value].is_output) return false;
-  if (rw->uses[value] == 1) return true;
-  for (size_t i = 0; i < rw->graph->node_count; ++i) {
-    const om_node *node = &rw->graph->nodes[i];
-    bool counts = false, is_known = false;
-    for (uint32_t k = 0; node->type && k < node->input_count; ++k) {
-      if (node->inputs[k] != value) continue;
-      if (!is_known) counts = !asks_for_shape(rw, node);
-      is_known = true;
-      count += counts;
-    }
-  }
-  return count == 1;
+  return !rw->graph->values[value].is_output && rw->uses[value] - rw->shape_uses[value] == 1;
 }
 
 /* [Add of a bias] over MatMul by constant weights. */

@@ -28,6 +28,7 @@ typedef struct om_rewriter {
   bool has_fast_kernels; /* cpu/fast/om_fast.h */
   uint64_t left_out;     /* bit n: without the table's entry n */
   uint32_t *uses;        /* owned; how often each value is read, outputs counted too */
+  uint32_t *shape_uses;  /* owned; by how many of them only a value's shape is asked for */
   om_node_id *readers;   /* owned; the last node that reads the value, or OM_NO_NODE */
   om_node_note *notes;   /* owned */
   size_t note_count, note_capacity;

@@ -7,9 +7,33 @@
 
 void om_rewriter_deinit(om_ctx *ctx, om_rewriter *rw) {
   om_delete(ctx, rw->uses);
+  om_delete(ctx, rw->shape_uses);
   om_delete(ctx, rw->readers);
   om_delete(ctx, rw->notes);
   *rw = (om_rewriter){0};
+}
+
+static bool is_type(const om_node *node, const char *type) {
+  return node->type && node->domain[0] == '\0' && strcmp(node->type, type) == 0;
+}
+
+/* Uses by Shape; then those by a Transpose or Reshape of whose result nothing but the shape is
+ * asked. */
+static void count_shape_uses(om_rewriter *rw) {
+  const om_graph *graph = rw->graph;
+  for (om_node_id id = 0; id < graph->node_count; ++id) {
+    const om_node *node = &graph->nodes[id];
+    if (is_type(node, "Shape") && node->inputs[0] != OM_NO_VALUE) ++rw->shape_uses[node->inputs[0]];
+  }
+  for (om_node_id id = 0; id < graph->node_count; ++id) {
+    const om_node *node = &graph->nodes[id];
+    if (!is_type(node, "Transpose") && !is_type(node, "Reshape")) continue;
+    const om_value_id result = node->outputs[0];
+    if (rw->uses[result] != rw->shape_uses[result]) continue;
+    for (uint32_t i = 0; i < node->input_count; ++i) {
+      if (node->inputs[i] != OM_NO_VALUE) ++rw->shape_uses[node->inputs[i]];
+    }
+  }
 }
 
 om_status om_rewriter_refresh(om_ctx *ctx, om_rewriter *rw) {
@@ -17,12 +41,16 @@ om_status om_rewriter_refresh(om_ctx *ctx, om_rewriter *rw) {
   om_graph *graph = rw->graph;
   OM_GO(om_graph_finish(ctx, graph));
   om_delete(ctx, rw->uses);
+  om_delete(ctx, rw->shape_uses);
   om_delete(ctx, rw->readers);
   rw->uses = NULL;
+  rw->shape_uses = NULL;
   rw->readers = NULL;
   OM_GO_NEW(rw->uses, graph->value_count);
+  OM_GO_NEW(rw->shape_uses, graph->value_count);
   OM_GO_NEW(rw->readers, graph->value_count);
   om_graph_count_uses(graph, rw->uses);
+  count_shape_uses(rw);
   for (size_t i = 0; i < graph->value_count; ++i) rw->readers[i] = OM_NO_NODE;
   for (om_node_id id = 0; id < graph->node_count; ++id) {
     const om_node *node = &graph->nodes[id];
@@ -71,10 +99,6 @@ om_status om_rewriter_drop_dead(om_ctx *ctx, om_rewriter *rw) {
 }
 
 /* ---- Looking ---- */
-
-static bool is_type(const om_node *node, const char *type) {
-  return node->type && node->domain[0] == '\0' && strcmp(node->type, type) == 0;
-}
 
 om_node_id om_rewriter_sole_reader(const om_rewriter *rw, om_value_id value, const char *type) {
   if (value == OM_NO_VALUE || rw->uses[value] != 1 || rw->graph->values[value].is_output) {
