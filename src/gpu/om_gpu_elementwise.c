@@ -15,6 +15,7 @@
 #include "gpu/om_gpu_state.h"
 
 uint32_t om_chain_item_scalars(const om_chain_item *item) {
+  if (item->source == OM_CHAIN_REPEAT) return 2u * item->runs;
   if (item->source == OM_CHAIN_SCALAR || item->op == OM_CHAIN_ADD_SCALED) return 1;
   switch (item->op) {
 #define OM_UNARY(number, type, name, opset, scalar_count, expression) \

@@ -8,9 +8,13 @@
  *   - nobody outside reads it: it is not read back;
  *   - the reader is an elementwise dispatch that reads it element by element (views in between
  *     change no order), and its other operands exist before the chain's own dispatch;
- *   - the chain has room: items, scalars, operands, one pair (inner, channels), and one more where
- * the kernel knows its channel. While a kept value waits for its second reader the chain is not yet
- * safe; if the reader does not come, the chain falls back to the last safe state.
+ *   - the chain has room: items, scalars, operands.
+ * While a kept value waits for its second reader the chain is not yet safe; if the reader does not
+ * come, the chain falls back to the last safe state.
+ *
+ * A chain has one pair (inner, channels) for VECTOR operands. What repeats in another way becomes a
+ * REPEAT, which says by scalars of its own how: for each run of the result's dimensions that the
+ * operand has too, the results inside it and its length.
  *
  * A normalisation takes the addition before it, where nobody else reads the sum: one that is a
  * dispatch by itself goes; and in fast mode the last one of a chain moves where that is a gain.
@@ -19,7 +23,6 @@
  * operator's result is rounded once more where it would have been stored: the item that begins the
  * next operator (or keeps the value) is marked for it. float32 and float16 do not mix in a chain.
  */
-#include "abi/chain_repeat.h"
 #include "abi/elementwise_params.h"
 #include "gpu/om_gpu_state.h"
 
@@ -92,7 +95,7 @@ static bool has_vector(const om_gpu_chain *chain) {
 
 static bool reads_operand(const om_chain_item *item) {
   return item->source == OM_CHAIN_VECTOR || item->source == OM_CHAIN_TENSOR ||
-         item->source == OM_CHAIN_BROADCAST;
+         item->source == OM_CHAIN_BROADCAST || item->source == OM_CHAIN_REPEAT;
 }
 
 static bool is_root(const fusing *f, const om_gpu_operand *operand, uint32_t root) {
@@ -106,47 +109,46 @@ static bool exists_before(const fusing *f, const om_gpu_operand *operand, uint32
   return writer == NO_LAUNCH || writer < at;
 }
 
-/* Makes (inner, channels) the chain's repeat, or finds that it is. Kernels for Hopper have none. */
-static bool agree_on_repeat(
-    const fusing *f, uint32_t at, om_gpu_chain *chain, uint32_t inner, uint32_t channels) {
-  const om_shader shader = f->region->launches[at].dispatch->shader;
-  if (!chain->is_pair_fixed || om_shader_get(shader)->code_kind == OM_HAL_PTX) return false;
-  if (chain->repeat_channels == 0) {
-    chain->repeat_inner = inner;
-    chain->repeat_channels = channels;
-  }
-  return chain->repeat_inner == inner && chain->repeat_channels == channels;
+/* How a reader's operand repeats where it is not as the chain has it. */
+typedef struct repeat {
+  uint32_t runs; /* 0: it does not */
+  float scalars[2 * OM_CHAIN_MAX_RUNS];
+} repeat;
+
+/* Adds a run; false where there is no room, or where a number is not one of float32. */
+static bool add_run(repeat *r, uint64_t inner, uint64_t count) {
+  const float numbers[2] = {(float)inner, (float)count};
+  const bool is_exact = (uint64_t)numbers[0] == inner && (uint64_t)numbers[1] == count;
+  if (r->runs == OM_CHAIN_MAX_RUNS || !is_exact) return false;
+  memcpy(r->scalars + 2 * r->runs++, numbers, sizeof numbers);
+  return true;
 }
 
-/* Takes the pair (inner, channels) over where the chain has none yet. Where the kernel fixed it,
- * one other pair is the chain's repeat: *out_repeats says that the items are of that. */
-static bool agree_on_vectors(
-    const fusing *f, uint32_t at, growth *g, const om_gpu_chain *other, bool *out_repeats) {
+/* Takes the pair (inner, channels) over where the chain has none yet; another one is a repeat. */
+static bool agree_on_vectors(growth *g, const om_gpu_chain *other, repeat *out) {
   om_gpu_chain *chain = &g->chain;
-  *out_repeats = false;
   if (!has_vector(other)) return true;
   if (!has_vector(chain) && !chain->is_pair_fixed) {
     chain->inner = other->inner;
     chain->channels = other->channels;
-    return true;
   }
   if (chain->inner == other->inner && chain->channels == other->channels) return true;
-  *out_repeats = true;
-  return agree_on_repeat(f, at, chain, other->inner, other->channels);
+  return add_run(out, other->inner, other->channels);
 }
 
-/* A reader that reads its operand by masks: of groups, [N,1,H,W] in [N,C,H,W], a repeat too. */
-static bool agree_on_groups(const fusing *f,
-                            uint32_t at,
-                            growth *g,
-                            const om_gpu_dispatch *reader) {
-  enum { RANK = 3, MIDDLE = 1u << 1 };
+/* A reader that reads its other operand by masks; its main one must have the result's shape. */
+static bool agree_on_masks(const om_gpu_dispatch *reader, repeat *out) {
   om_elementwise_kernel_params params;
+  uint32_t extents[OM_MAX_RANK];
+  uint64_t inner = 1;
   memcpy(&params, reader->params, sizeof params);
-  if (params.rank != RANK || params.input_mask != 0 || params.other_mask != MIDDLE) return false;
-  const uint64_t inner = (uint64_t)params.extent_0 * params.extent_1;
-  return inner < OM_CHAIN_GROUPS &&
-         agree_on_repeat(f, at, &g->chain, OM_CHAIN_GROUPS | (uint32_t)inner, params.extent_0);
+  memcpy(extents, &params.extent_0, sizeof extents);
+  if (params.input_mask != 0) return false;
+  for (uint32_t i = 0; i < params.rank; ++i) {
+    if ((params.other_mask >> i & 1) == 0 && !add_run(out, inner, extents[i])) return false;
+    inner *= extents[i];
+  }
+  return true;
 }
 
 /* Appends one item of a reader's chain, read from `operand` (NULL: none). */
@@ -166,6 +168,11 @@ static bool take_item(const fusing *f,
   return om_gpu_chain_add(&g->chain, item, operand, scalars, om_chain_item_scalars(&item));
 }
 
+/* Kernels for Hopper read no repeats. */
+static bool takes_repeats(const fusing *f, uint32_t at) {
+  return om_shader_get(f->region->launches[at].dispatch->shader)->code_kind != OM_HAL_PTX;
+}
+
 /* Appends the chain of launch `reader`, which must start from the chain's value. */
 static bool take_launch(const fusing *f, uint32_t at, uint32_t reader, growth *g) {
   const om_gpu_launch *launch = &f->region->launches[reader];
@@ -173,7 +180,9 @@ static bool take_launch(const fusing *f, uint32_t at, uint32_t reader, growth *g
   const om_gpu_chain *chain = &d->chain;
   uint32_t root = f->plan->roots[g->value];
   uint32_t scalar = 0;
-  bool repeats = false;
+  repeat vectors = {.runs = 0}; /* of the reader's VECTOR items, */
+  repeat masked = {.runs = 0};  /* and of its first, a BROADCAST */
+  const bool is_masked = d->constants[0] != 0;
   if (launch->is_absorbed || !om_gpu_is_elementwise(d)) return false;
   if (chain->item_count == 0 || g->absorbed_count == OM_CHAIN_MAX_ITEMS) return false;
   if (f->plan->session->mode == OM_MODE_FAST && om_gpu_chain_turns(chain) &&
@@ -181,8 +190,8 @@ static bool take_launch(const fusing *f, uint32_t at, uint32_t reader, growth *g
     return false;
   }
   if (om_gpu_chain_is_half(d) != g->is_half) return false;
-  if (d->constants[0] != 0 && !agree_on_groups(f, at, g, d)) return false;
-  if (!agree_on_vectors(f, at, g, chain, &repeats)) return false;
+  if (is_masked && !agree_on_masks(d, &masked)) return false;
+  if (!agree_on_vectors(g, chain, &vectors)) return false;
 
   /* x + value is value + x with the operands told apart. */
   const om_chain_item *first = &chain->items[0];
@@ -194,13 +203,20 @@ static bool take_launch(const fusing *f, uint32_t at, uint32_t reader, growth *g
     om_chain_item item = chain->items[i];
     const bool has_operand = reads_operand(&item);
     const om_gpu_operand *operand = has_operand ? &chain->operands[item.operand] : NULL;
-    if (item.source == OM_CHAIN_VECTOR && repeats) item.source = OM_CHAIN_BROADCAST;
+    const float *scalars = &chain->scalars[scalar];
+    const repeat *own = item.source == OM_CHAIN_BROADCAST ? &masked : &vectors;
+    if (item.source == OM_CHAIN_BROADCAST || (item.source == OM_CHAIN_VECTOR && own->runs != 0)) {
+      item.source = OM_CHAIN_REPEAT;
+      item.runs = (uint8_t)own->runs;
+      scalars = own->scalars;
+    }
+    if (item.source == OM_CHAIN_REPEAT && !takes_repeats(f, at)) return false;
     if (i == 0) item.is_rounded = g->is_half;
     if (i == 0 && is_turned) {
       item.is_swapped = !item.is_swapped;
       operand = &d->operands[0];
     }
-    if (!take_item(f, at, g, item, operand, &chain->scalars[scalar])) return false;
+    if (!take_item(f, at, g, item, operand, scalars)) return false;
     scalar += om_chain_item_scalars(&chain->items[i]);
   }
   g->absorbed[g->absorbed_count++] = reader;

@@ -31,6 +31,7 @@ enum {
   OM_CHAIN_MAX_ITEMS = 8,
   OM_CHAIN_MAX_SCALARS = 8,
   OM_CHAIN_MAX_OPERANDS = 2, /* buffers beside the kernel's own */
+  OM_CHAIN_MAX_RUNS = 3,     /* of an item: dimensions of a result that an operand has, apart */
 };
 
 typedef enum om_chain_source { /* of an item's second operand; the numbers are the shaders' */
@@ -40,8 +41,8 @@ typedef enum om_chain_source { /* of an item's second operand; the numbers are t
                                OM_CHAIN_TENSOR = 3, /* operand[element]: the result's own shape */
                                OM_CHAIN_SAVED = 4,  /* the value that SAVE kept */
                                OM_CHAIN_BROADCAST = 5, /* operand by the masks in the elementwise
-                                                          kernel, its first item only; where the
-                                                          pair is fixed, by the chain's repeat */
+                                                          kernel, its first item only */
+                               OM_CHAIN_REPEAT = 6,    /* operand by the item's own runs */
 } om_chain_source;
 
 /* Operations of a chain, spelled as elementwise.def spells them: OM_CHAIN_Add, OM_CHAIN_Relu. */
@@ -59,12 +60,13 @@ typedef enum om_chain_op {
 typedef struct om_chain_item {
   uint8_t op;      /* om_chain_op: a number of elementwise.def, or OM_CHAIN_SAVE */
   uint8_t source;  /* om_chain_source */
-  uint8_t operand; /* 0 or 1, for VECTOR, TENSOR and BROADCAST */
+  uint8_t operand; /* 0 or 1, for VECTOR, TENSOR, BROADCAST and REPEAT */
+  uint8_t runs;    /* of REPEAT: 1 to OM_CHAIN_MAX_RUNS */
   bool is_swapped; /* the chain's value is the second operand: c - x */
   bool is_rounded; /* of float16: the value before it was an operator's result */
 } om_chain_item;
 
-/* Scalars that the item takes: a SCALAR operand, or an operation's p and q. */
+/* Scalars that the item takes: a SCALAR operand, an operation's p and q, or two of each run. */
 uint32_t om_chain_item_scalars(const om_chain_item *item);
 
 typedef enum om_gpu_operand_kind {
@@ -90,8 +92,6 @@ typedef struct om_gpu_chain {
   uint32_t operand_count;
   uint32_t inner, channels; /* of VECTOR operands; one pair for the chain */
   bool is_pair_fixed;       /* they hold for every VECTOR to come: the kernel knows its channel */
-  uint32_t repeat_inner, repeat_channels; /* where it is fixed: of BROADCAST operands, as the pair
-                                             is of VECTOR's; 0: there are none */
 } om_gpu_chain;
 
 typedef struct om_gpu_dispatch {

@@ -39,7 +39,8 @@ typedef struct recorder {
 /* The chain's item as the shader reads it (common/chain.glsl). */
 static uint32_t encode_item(const om_chain_item *item, uint32_t first_scalar) {
   return (uint32_t)item->op | (uint32_t)item->source << 8 | (uint32_t)item->operand << 12 |
-         (uint32_t)item->is_swapped << 14 | first_scalar << 16 | (uint32_t)item->is_rounded << 20;
+         (uint32_t)item->is_swapped << 14 | first_scalar << 16 | (uint32_t)item->is_rounded << 20 |
+         (uint32_t)item->runs << 21;
 }
 
 void om_gpu_describe_kernel(const om_gpu_dispatch *dispatch, om_gpu_kernel_key *out_key) {
@@ -207,9 +208,8 @@ static om_status record_launch(om_ctx *ctx, recorder *r, const om_gpu_launch *la
   if (d->has_chain) {
     om_chain_params chain;
     memcpy(&chain, d->chain.scalars, sizeof d->chain.scalars);
-    const bool repeats = d->chain.repeat_channels != 0;
-    chain.chain_inner = repeats ? d->chain.repeat_inner : d->chain.inner;
-    chain.chain_channels = repeats ? d->chain.repeat_channels : d->chain.channels;
+    chain.chain_inner = d->chain.inner;
+    chain.chain_channels = d->chain.channels;
     memcpy(params + d->params_bytes, &chain, sizeof chain);
   }
   OM_TRY(guard(ctx, r, dispatch.bindings, shader->binding_count, shader->write_mask));

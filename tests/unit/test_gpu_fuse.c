@@ -9,6 +9,9 @@ static gpu_rig *const rig = &the_rig;
 static float small[] = {0.25f};
 static float columns[] = {1, 2, 3, 4, 5, 6, 7};
 static float channels[] = {0.5f, -2.0f, 3.0f};
+static float rows_of_images[10];
+static float columns_of_channels[21];
+static float square_weights[49];
 
 /* Values that differ, of both signs. */
 static void fill(float *data, size_t count, uint32_t seed) {
@@ -65,6 +68,28 @@ static uint32_t per_channel(gpu_rig *r, uint32_t x, uint32_t y) {
   (void)y;
   uint32_t c = rig_weight(r, 4, (int64_t[]){1, 3, 1, 1}, channels);
   return rig_binary(r, "Add", rig_binary(r, "Mul", x, c), c);
+}
+
+/* An operand that has two of the result's axes, apart. */
+static uint32_t add_repeats(gpu_rig *r, uint32_t v) {
+  fill(rows_of_images, OM_COUNT_OF(rows_of_images), 3);
+  const uint32_t rows = rig_weight(r, 4, (int64_t[]){2, 1, 5, 1}, rows_of_images);
+  return rig_unary(r, "Relu", rig_binary(r, "Sub", rows, v));
+}
+
+static uint32_t repeats(gpu_rig *r, uint32_t x, uint32_t y) {
+  (void)y;
+  fill(columns_of_channels, OM_COUNT_OF(columns_of_channels), 4);
+  const uint32_t c = rig_weight(r, 4, (int64_t[]){1, 3, 1, 7}, columns_of_channels);
+  return rig_binary(r, "Mul", add_repeats(r, rig_unary(r, "Sigmoid", x)), c);
+}
+
+static uint32_t product_with_repeats(gpu_rig *r, uint32_t x, uint32_t y) {
+  (void)y;
+  fill(square_weights, OM_COUNT_OF(square_weights), 5);
+  const uint32_t weights = rig_weight(r, 2, (int64_t[]){7, 7}, square_weights);
+  const uint32_t bias = rig_weight(r, 1, (int64_t[]){7}, columns);
+  return add_repeats(r, rig_binary(r, "Add", rig_binary(r, "MatMul", x, weights), bias));
 }
 
 static uint32_t residual(gpu_rig *r, uint32_t x, uint32_t y) {
@@ -130,6 +155,14 @@ static void test_rows_become_one(void **state) {
   (void)state;
   expect(row, 1, 3);
   expect_same_bits(row);
+}
+
+static void test_operands_of_any_shape(void **state) {
+  (void)state;
+  expect(repeats, 1, 4);
+  expect_same_bits(repeats);
+  expect(product_with_repeats, 1, 3);
+  expect_same_bits(product_with_repeats);
 }
 
 static void test_channels_share_an_operand(void **state) {
@@ -248,6 +281,7 @@ static void test_sums_of_float16(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rows_become_one),
+      cmocka_unit_test(test_operands_of_any_shape),
       cmocka_unit_test(test_channels_share_an_operand),
       cmocka_unit_test(test_residual_moves_into_the_later),
       cmocka_unit_test(test_value_is_kept_for_its_second_reader),

@@ -1,5 +1,5 @@
-/* What follows a convolution is done in its last pass: activations, residuals of its shape or of a
- * run of its axes (each channel, place, image ...), float32 and float16. A model with them has as
+/* What follows a convolution is done in its last pass: activations, residuals of its shape or of
+ * any of its axes (each channel, place, image ...), float32 and float16. A model with them has as
  * many dispatches as the convolution alone, and fused and apart give the same bits. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,6 +50,12 @@ static const fuse_case cases[] = {
      true},
     {"residual_of_channels_and_images", "e = Mul(r, c);", {IMAGES, CHANNELS, 1, 1}, true},
     {"residual_of_one_image", "e = Add(r, c);", {IMAGES, 1, 1, 1}, true},
+    {"residual_of_images_rows", "e = Sub(r, c);", {IMAGES, 1, HEIGHT, 1}, true},
+    {"residual_of_channels_columns", "a = Relu(c); e = Add(a, r);", {1, CHANNELS, 1, WIDTH}, true},
+    {"residual_of_channels_rows", "e = Mul(c, r);", {1, CHANNELS, HEIGHT, 1}, true},
+    {"residual_of_images_channels_columns", "e = Add(r, c);", {IMAGES, CHANNELS, 1, WIDTH}, true},
+    {"residual_of_images_channels_rows", "e = Add(r, c);", {IMAGES, CHANNELS, HEIGHT, 1}, true},
+    {"residual_twice", "a = Add(c, r); s = Relu(a); e = Mul(s, r);", {IMAGES, 1, HEIGHT, 1}, true},
 };
 
 /* The kinds of kernels: 3x3, 1x1, depthwise, and 7x7, whose sums are split. */
@@ -201,12 +207,36 @@ static void means_join_the_pass(void **state) {
   for (size_t k = 0; k < INPUTS; ++k) free(inputs[k].tensor.data);
 }
 
+/* Three axes, and every second one of the result's. */
+static void volume_residual_joins_the_pass(void **state) {
+#define VOLUME                                                                            \
+  "(x0: f32[2, 3, 2, 3, 5], x1: f32[4, 3, 3, 3, 3], x2: f32[4], x3: f32[2, 1, 2, 1, 5]) " \
+  "-> y { c = Conv(x0, x1, x2) pads=[1, 1, 1, 1, 1, 1]; "
+  static const char graph[] = VOLUME "e = Sub(x3, c); y = Relu(e); }";
+  static const char *const names[INPUTS] = {"x0", "x1", "x2", "x3"};
+  static const int64_t dims[INPUTS][5] = {{2, 3, 2, 3, 5}, {4, 3, 3, 3, 3}, {4}, {2, 1, 2, 1, 5}};
+  static float data[INPUTS][4 * 3 * 27];
+  om_named_tensor inputs[INPUTS];
+  (void)state;
+  for (size_t i = 0; i < INPUTS; ++i) {
+    for (size_t k = 0; k < OM_COUNT_OF(data[i]); ++k) data[i][k] = (float)((k * 7 + i) % 23) - 11;
+    inputs[i] =
+        (om_named_tensor){names[i], om_tensor_of(OM_DTYPE_F32, i == 2 ? 1 : 5, dims[i], data[i])};
+  }
+  const uint64_t alone = run(VOLUME "y = Relu(c); }", "null", OM_MODE_EXACT, false, inputs, NULL);
+  assert_int_equal(run(graph, "null", OM_MODE_EXACT, false, inputs, NULL), alone);
+  if (om_test_backend_is_there("vulkan")) check_bits(graph, inputs);
+#undef VOLUME
+}
+
 int main(void) {
-  struct CMUnitTest tests[OM_COUNT_OF(cases) + 1];
+  struct CMUnitTest tests[OM_COUNT_OF(cases) + 2];
   for (size_t i = 0; i < OM_COUNT_OF(cases); ++i) {
     tests[i] =
         (struct CMUnitTest){cases[i].name, fuses, NULL, NULL, (fuse_case *)(uintptr_t)&cases[i]};
   }
   tests[OM_COUNT_OF(cases)] = (struct CMUnitTest)cmocka_unit_test(means_join_the_pass);
+  tests[OM_COUNT_OF(cases) + 1] =
+      (struct CMUnitTest)cmocka_unit_test(volume_residual_joins_the_pass);
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

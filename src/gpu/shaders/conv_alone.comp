@@ -29,7 +29,7 @@
 #define CHAIN_BINDING 3
 #include "common/om_shader.glsl"
 #include "abi/conv_alone_params.h"
-#include "common/chain_repeat.glsl"
+#include "common/chain.glsl"
 
 #define GROUP 32                   // as om_gpu_conv_alone.c has it
 #define CHANNELS (4 * QUADS)
@@ -177,7 +177,7 @@ void main() {
         uint y = pixel / P.in_w;
         uint element = (image * (P.out_channels / phases) + channel) * out_plane +
                        (y * P.stride_h + phase_y) * P.out_w + (pixel - y * P.in_w) * P.stride_w + phase_x;
-        output_data[element] = STORE(chain_apply_conv(values.x, element, channel));
+        output_data[element] = STORE(chain_apply_channel(values.x, element, channel));
         values = values.yzwx;
       }
     }
@@ -193,7 +193,7 @@ void main() {
       uint element = (slice * P.out_channels + first_channel + i) * out_plane + first_pixel;
       vec4 values = sums[i];
       for (uint k = 0u; k < pixel_count; ++k) {
-        output_data[element] = STORE(chain_apply_conv(values.x, element, channel));
+        output_data[element] = STORE(chain_apply_channel(values.x, element, channel));
         values = values.yzwx;
         element += 1u;
       }

@@ -49,7 +49,7 @@
 #endif
 #include "common/om_shader.glsl"
 #include "abi/conv_depthwise_params.h"
-#include "common/chain_repeat.glsl"
+#include "common/chain.glsl"
 
 layout(local_size_x = GROUP) in;
 
@@ -160,7 +160,7 @@ float make_quad(uint plane, uint column_quad, uint out_x) {
   // All are ready before the first is stored: loads do not pass stores.
   vec4 results;
   [[unroll]] for (uint i = 0u; i < 4u; ++i) {
-    results[i] = chain_apply_conv(sums[i], element + min(i, count - 1u) * P.out_w, channel);
+    results[i] = chain_apply_channel(sums[i], element + min(i, count - 1u) * P.out_w, channel);
   }
   float sum = 0.0;
   for (uint i = 0u; i < count; ++i) {

@@ -32,7 +32,7 @@
 #define ROWS 4                       // as P.column_quads has it
 #include "common/om_shader.glsl"
 #include "abi/conv_depthwise_params.h"
-#include "common/chain_repeat.glsl"
+#include "common/chain.glsl"
 
 layout(local_size_x = GROUP) in;
 
@@ -111,7 +111,7 @@ void main() {
   [[unroll]] for (uint r = 0u; r < uint(ROWS); ++r) {
     uint element = (out_row + min(r, count - 1u) * out_quads) * 4u;
     [[unroll]] for (uint c = 0u; c < 4u; ++c) {
-      sums[r][c] = chain_apply_conv(sums[r][c], element + c, channel);
+      sums[r][c] = chain_apply_channel(sums[r][c], element + c, channel);
     }
   }
   [[unroll]] for (uint r = 0u; r < uint(ROWS); ++r) {

@@ -101,7 +101,7 @@
 #include "common/om_shader.glsl"
 #include "abi/conv_gemm_params.h"
 #ifndef SPLIT
-#  include "common/chain_repeat.glsl"
+#  include "common/chain.glsl"
 #endif
 
 #define BK 32                      // terms of a block
@@ -443,7 +443,7 @@ void store(uint slice, uint first_channel, uint first_pixel, uint thread, uint s
       elements[i] = element;
       values[i] = tile[source >> 2u][source & 3u];
 #ifndef SPLIT
-      values[i] = chain_apply_conv(values[i], element, slice % P.groups * P.out_channels + channel);
+      values[i] = chain_apply_channel(values[i], element, slice % P.groups * P.out_channels + channel);
 #endif
     }
 #ifdef SPLIT

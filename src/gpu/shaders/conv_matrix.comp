@@ -56,7 +56,7 @@
 #ifdef SPLIT
 #  define RESULT float
 #else
-#  include "common/chain_repeat.glsl"
+#  include "common/chain.glsl"
 #  define RESULT ELEMENT
 #endif
 
@@ -236,7 +236,7 @@ RESULT finish(uint channel, uint element, float sum, float factor) {
 #ifdef SPLIT
   return value;
 #else
-  return STORE(chain_apply_conv(value, element, channel));
+  return STORE(chain_apply_channel(value, element, channel));
 #endif
 }
 

@@ -15,7 +15,7 @@
 #define CHAIN_BINDING 3
 #include "common/om_shader.glsl"
 #include "abi/conv_point_params.h"
-#include "common/chain_repeat.glsl"
+#include "common/chain.glsl"
 
 #define BLOCK_TERMS 32
 #define CHANNELS 32
@@ -90,7 +90,7 @@ void main() {
   }
   if (own_block == 0u && channel < P.out_channels) {
     uint element = (image * P.out_channels + channel) * P.pixels + pixel;
-    float value = chain_apply_conv(total, element, channel);
+    float value = chain_apply_channel(total, element, channel);
     output_data[element] = STORE(value);
   }
 }

@@ -11,7 +11,7 @@
 #define CHAIN_BINDING 2
 #include "common/om_shader.glsl"
 #include "abi/conv_sum_params.h"
-#include "common/chain_repeat.glsl"
+#include "common/chain.glsl"
 
 #define GROUP 128
 layout(local_size_x = GROUP) in;
@@ -24,7 +24,7 @@ void main() {
   if (element < P.elems) {
     OM_PRECISE float total = sums[element];
     for (uint i = 1u; i < P.splits; ++i) total = total + sums[i * P.elems + element];
-    float value = chain_apply_conv(total, element, element / P.pixels % P.channels);
+    float value = chain_apply_channel(total, element, element / P.pixels % P.channels);
     output_data[element] = STORE(value);
   }
 }

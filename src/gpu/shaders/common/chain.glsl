@@ -8,8 +8,8 @@
 //
 // `element` is the index of the value in its tensor, dense row-major. An item is a
 // specialization constant: op | source << 8 | operand << 12 | swapped << 14 | first scalar << 16 |
-// rounded << 20, with the numbers of om_gpu_op.h and ops/elementwise.def; an item of 0 is none, and
-// after specialization it costs nothing. Of float16 a chain's operands are halves; an item that is
+// rounded << 20 | runs << 21, with the numbers of om_gpu_op.h and ops/elementwise.def; an item of 0
+// is none, and after specialization it costs nothing. Of float16 a chain's operands are halves; an item that is
 // `rounded` begins another operator: the value is rounded first, as its store would have done. Even before it, om_gpu_trim.c cuts off items and operations
 // that a chain does not use: tools/embed_shaders.py finds them in the two functions named
 // chain_operate (its switch) and chain_apply_broadcast (two branches an item), so keep their form.
@@ -44,6 +44,7 @@ const uint CHAIN_VECTOR = 2u;
 const uint CHAIN_TENSOR = 3u;
 const uint CHAIN_SAVED = 4u;
 const uint CHAIN_BROADCAST = 5u;
+const uint CHAIN_REPEAT = 6u;
 
 float chain_scalar(uint index) {
   switch (index) {
@@ -56,6 +57,22 @@ float chain_scalar(uint index) {
     case 6u: return P.chain_scalar_6;
     default: return P.chain_scalar_7;
   }
+}
+
+// Where an item that repeats reads: a run for each stretch of the result's dimensions that its operand
+// has too, innermost first. The scalars say of each how many results are inside it and how long it is.
+uint chain_repeat_element(uint item, uint element) {
+  uint scalar = (item >> 16u) & 7u;
+  uint runs = (item >> 21u) & 3u;
+  uint stride = 1u;
+  uint index = 0u;
+  for (uint run = 0u; run < runs; ++run) {
+    uint count = uint(chain_scalar(scalar + 1u));
+    index += element / uint(chain_scalar(scalar)) % count * stride;
+    stride *= count;
+    scalar += 2u;
+  }
+  return index;
 }
 
 float chain_operate(uint op, float x, float y, float p, float q) {
@@ -90,6 +107,7 @@ float chain_step(uint item, float value, float saved, uint element, uint broadca
     uint index = element;
     if (source == CHAIN_VECTOR) index = vector_element;
     if (source == CHAIN_BROADCAST) index = broadcast_element;
+    if (source == CHAIN_REPEAT) index = chain_repeat_element(item, element);
     if (((item >> 12u) & 3u) == 0u) {
       other = LOAD(chain_operand_0[index]);
     } else {
@@ -148,10 +166,9 @@ float chain_apply(float value, uint element) {
 }
 
 // For a kernel that knows its channel and whose binder sets the chain's inner, channels and
-// is_pair_fixed: two divisions less for each element. Operands that repeat in another way are
-// BROADCAST there, and the parameters are theirs.
+// is_pair_fixed: two divisions less for each element.
 float chain_apply_channel(float value, uint element, uint channel) {
-  return chain_apply_broadcast(value, element, chain_vector_element(element), channel);
+  return chain_apply_broadcast(value, element, element, channel);
 }
 
 #endif
