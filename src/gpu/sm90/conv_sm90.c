@@ -31,22 +31,22 @@
  * At most 48 KiB of shared memory let several workgroups share a core (docs/shaders.md): hence one
  * buffer of windows (WINDOWS) where two would be more.
  */
-//! kernel conv_sm90_short             bindings=r,r,w,r,r           params=88 constants=2 chain=1 threads=128 shared=32768  blocks=4 FLOAT=1 MODE=GATHER SLICES=1 IS_SHORT=1
-//! kernel conv_sm90_gather_1          bindings=r,r,w,r,r           params=88 constants=2 chain=1 threads=128 shared=49152  blocks=4 FLOAT=1 MODE=GATHER SLICES=1 WINDOWS=1
-//! kernel conv_sm90_gather_2          bindings=r,r,w,r,r           params=88 constants=2 chain=1 threads=256 shared=131072 FLOAT=1 MODE=GATHER SLICES=2
-//! kernel conv_sm90_gather_128_2      bindings=r,r,w,r,r           params=88 constants=2 chain=1 threads=512 shared=196608 blocks=1 FLOAT=1 MODE=GATHER SLICES=2 GROUPS=2
-//! kernel conv_sm90_gather_256_1      bindings=r,r,w,r,r           params=88 constants=2 chain=1 threads=512 shared=163840 blocks=1 FLOAT=1 MODE=GATHER SLICES=1 GROUPS=4
-//! kernel conv_sm90_window_2          bindings=r,r,w,r,r           params=88 constants=2 chain=1 threads=256 shared=196608 FLOAT=1 MODE=WINDOW SLICES=2
-//! kernel conv_sm90_rows              bindings=r,r,w,r,r           params=88 constants=2 chain=1 threads=128 shared=49152  blocks=4 FLOAT=1 MODE=ROWS SLICES=1 WINDOWS=1
-//! kernel conv_sm90_short_half        bindings=r16,r16,w16,r16,r16 params=88 constants=2 chain=1 threads=128 shared=18432  blocks=5 FLOAT=0 MODE=GATHER SLICES=1 IS_SHORT=1
-//! kernel conv_sm90_gather_1_half     bindings=r16,r16,w16,r16,r16 params=88 constants=2 chain=1 threads=128 shared=32768  blocks=5 FLOAT=0 MODE=GATHER SLICES=1
-//! kernel conv_sm90_gather_2_half     bindings=r16,r16,w16,r16,r16 params=88 constants=2 chain=1 threads=256 shared=49152  blocks=2 FLOAT=0 MODE=GATHER SLICES=2 WINDOWS=1
-//! kernel conv_sm90_gather_4_half     bindings=r16,r16,w16,r16,r16 params=88 constants=2 chain=1 threads=512 shared=131072 blocks=1 FLOAT=0 MODE=GATHER SLICES=4
-//! kernel conv_sm90_gather_128_1_half bindings=r16,r16,w16,r16,r16 params=88 constants=2 chain=1 threads=256 shared=49152  blocks=2 FLOAT=0 MODE=GATHER SLICES=1 GROUPS=2
-//! kernel conv_sm90_gather_128_2_half bindings=r16,r16,w16,r16,r16 params=88 constants=2 chain=1 threads=512 shared=98304  blocks=1 FLOAT=0 MODE=GATHER SLICES=2 GROUPS=2
-//! kernel conv_sm90_window_1_half     bindings=r16,r16,w16,r16,r16 params=88 constants=2 chain=1 threads=128 shared=49152  blocks=4 FLOAT=0 MODE=WINDOW SLICES=1
-//! kernel conv_sm90_window_4_half     bindings=r16,r16,w16,r16,r16 params=88 constants=2 chain=1 threads=512 shared=196608 blocks=1 FLOAT=0 MODE=WINDOW SLICES=4
-//! kernel conv_sm90_rows_half         bindings=r16,r16,w16,r16,r16 params=88 constants=2 chain=1 threads=128 shared=32768  blocks=4 FLOAT=0 MODE=ROWS SLICES=1
+//! kernel conv_sm90_short             bindings=r,r,w,r,r           params=88 constants=2 chain=1 turns=1 threads=128 shared=32768  blocks=4 FLOAT=1 MODE=GATHER SLICES=1 IS_SHORT=1
+//! kernel conv_sm90_gather_1          bindings=r,r,w,r,r           params=88 constants=2 chain=1 turns=1 threads=128 shared=49152  blocks=4 FLOAT=1 MODE=GATHER SLICES=1 WINDOWS=1
+//! kernel conv_sm90_gather_2          bindings=r,r,w,r,r           params=88 constants=2 chain=1 turns=1 threads=256 shared=131072 FLOAT=1 MODE=GATHER SLICES=2
+//! kernel conv_sm90_gather_128_2      bindings=r,r,w,r,r           params=88 constants=2 chain=1 turns=1 threads=512 shared=196608 blocks=1 FLOAT=1 MODE=GATHER SLICES=2 GROUPS=2
+//! kernel conv_sm90_gather_256_1      bindings=r,r,w,r,r           params=88 constants=2 chain=1 turns=1 threads=512 shared=163840 blocks=1 FLOAT=1 MODE=GATHER SLICES=1 GROUPS=4
+//! kernel conv_sm90_window_2          bindings=r,r,w,r,r           params=88 constants=2 chain=1 turns=1 threads=256 shared=196608 FLOAT=1 MODE=WINDOW SLICES=2
+//! kernel conv_sm90_rows              bindings=r,r,w,r,r           params=88 constants=2 chain=1 turns=1 threads=128 shared=49152  blocks=4 FLOAT=1 MODE=ROWS SLICES=1 WINDOWS=1
+//! kernel conv_sm90_short_half        bindings=r16,r16,w16,r16,r16 params=88 constants=2 chain=1 turns=1 threads=128 shared=18432  blocks=5 FLOAT=0 MODE=GATHER SLICES=1 IS_SHORT=1
+//! kernel conv_sm90_gather_1_half     bindings=r16,r16,w16,r16,r16 params=88 constants=2 chain=1 turns=1 threads=128 shared=32768  blocks=5 FLOAT=0 MODE=GATHER SLICES=1
+//! kernel conv_sm90_gather_2_half     bindings=r16,r16,w16,r16,r16 params=88 constants=2 chain=1 turns=1 threads=256 shared=49152  blocks=2 FLOAT=0 MODE=GATHER SLICES=2 WINDOWS=1
+//! kernel conv_sm90_gather_4_half     bindings=r16,r16,w16,r16,r16 params=88 constants=2 chain=1 turns=1 threads=512 shared=131072 blocks=1 FLOAT=0 MODE=GATHER SLICES=4
+//! kernel conv_sm90_gather_128_1_half bindings=r16,r16,w16,r16,r16 params=88 constants=2 chain=1 turns=1 threads=256 shared=49152  blocks=2 FLOAT=0 MODE=GATHER SLICES=1 GROUPS=2
+//! kernel conv_sm90_gather_128_2_half bindings=r16,r16,w16,r16,r16 params=88 constants=2 chain=1 turns=1 threads=512 shared=98304  blocks=1 FLOAT=0 MODE=GATHER SLICES=2 GROUPS=2
+//! kernel conv_sm90_window_1_half     bindings=r16,r16,w16,r16,r16 params=88 constants=2 chain=1 turns=1 threads=128 shared=49152  blocks=4 FLOAT=0 MODE=WINDOW SLICES=1
+//! kernel conv_sm90_window_4_half     bindings=r16,r16,w16,r16,r16 params=88 constants=2 chain=1 turns=1 threads=512 shared=196608 blocks=1 FLOAT=0 MODE=WINDOW SLICES=4
+//! kernel conv_sm90_rows_half         bindings=r16,r16,w16,r16,r16 params=88 constants=2 chain=1 turns=1 threads=128 shared=32768  blocks=4 FLOAT=0 MODE=ROWS SLICES=1
 #define GATHER 0
 #define WINDOW 1
 #define ROWS   2
@@ -114,19 +114,20 @@ typedef struct arguments {
   om_chain_params chain;
   uint32_t kernel_h, kernel_w;
   uint32_t items[SM90_CHAIN_ITEMS];
+  sm90_turn turn;
 } arguments;
 
 /* ---- Elements ---- */
 
 #if FLOAT
 typedef float raw;
-#  define LOAD     "ld.global.nc.f32 "
+#  define LOAD     "ld.global.f32 "
 #  define CLEAR    "mov.f32 "
 #  define NOTHING  ", 0f00000000;\n\t"
 #  define REGISTER "=f"
 #else
 typedef uint16_t raw;
-#  define LOAD     "ld.global.nc.b16 "
+#  define LOAD     "ld.global.b16 "
 #  define CLEAR    "mov.b16 "
 #  define NOTHING  ", 0;\n\t"
 #  define REGISTER "=h"
@@ -254,6 +255,25 @@ SM90_INLINE void do_step(
 #endif
 #include "gpu/sm90/conv_sm90_results.h"
 
+/* The slice's sums, whose first weights are under way. */
+SM90_INLINE void sum_all(const arguments *a,
+                         const slice *s,
+                         splitting *how,
+                         float sums[PARTS][SUM_COUNT]) {
+  const bool has_steps = s->begin < s->end;
+#if FLOAT
+  bool is_done;
+  do {
+#endif
+    EACH(k, PARTS) EACH(i, SUM_COUNT) sums[k][i] = 0.0f;
+    if (has_steps) sum_up(a, s, how, sums);
+#if FLOAT
+    is_done = is_good(how);
+    if (!is_done && has_steps) begin_weights(s);
+  } while (!is_done);
+#endif
+}
+
 SM90_KERNEL void OM_KERNEL(arguments a) {
   const uint32_t group = group_index();
   if (group >= a.p.group_count) return;
@@ -273,14 +293,10 @@ SM90_KERNEL void OM_KERNEL(arguments a) {
               (uint64_t)channel_tile * GROUPS * a.p.piece_count * WEIGHT_BYTES;
   splitting how = {.scale = 1.0f};
   float sums[PARTS][SUM_COUNT];
-#if FLOAT
-  do {
-#endif
-    EACH(k, PARTS) EACH(i, SUM_COUNT) sums[k][i] = 0.0f;
-    if (s.begin < s.end) sum_up(&a, &s, &how, sums);
-#if FLOAT
-  } while (!is_good(&how));
-#endif
+  if (s.begin < s.end) begin_weights(&s);
+  if (thread_index() == 0) turn_wait(&a.turn);
+  barrier_all();
+  sum_all(&a, &s, &how, sums);
   results r;
   sm90_units first;
   const bool has_results = find_results(&a, channel_tile * ROWS_OF_TILE, s.first, &r);
@@ -289,4 +305,5 @@ SM90_KERNEL void OM_KERNEL(arguments a) {
   store_sums(s.weight_area + s.group * TILE * SUM_PITCH * sizeof(float), s.thread % 128, sums);
   barrier_all();
   if (has_results) make_results(&a, &r, &first, FLOAT ? WEIGHT_SCALE / how.scale : 1.0f);
+  turn_end(&a.turn);
 }

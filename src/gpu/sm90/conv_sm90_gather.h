@@ -80,13 +80,13 @@ SM90_INLINE void load_pair(const sm90_element *at, bool is_there, raw out[2]) {
   __asm__ volatile(
       "{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %3, 0;\n\tmov.f32 %0, 0f00000000;\n\tmov.f32 %1, "
       "0f00000000;\n\t"
-      "@p ld.global.nc.v2.f32 {%0, %1}, [%2];\n\t}"
+      "@p ld.global.v2.f32 {%0, %1}, [%2];\n\t}"
       : "=f"(out[0]), "=f"(out[1])
       : "l"(at), "r"((uint32_t)is_there));
 #  else
   uint32_t both;
   __asm__ volatile(
-      "{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %2, 0;\n\tmov.b32 %0, 0;\n\t@p ld.global.nc.b32 %0, "
+      "{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %2, 0;\n\tmov.b32 %0, 0;\n\t@p ld.global.b32 %0, "
       "[%1];\n\t}"
       : "=r"(both)
       : "l"(at), "r"((uint32_t)is_there));
@@ -129,7 +129,6 @@ SM90_INLINE void sum_up(const arguments *a,
   raw next[UNITS * 8];
   uint32_t stage = 0;
   fetch(a, &at, &t, s->thread, next);
-  begin_weights(s);
 #define KEEP(buffer) \
   EACH(k, UNITS)     \
   keep_octet(own + (buffer) * WINDOW_BYTES + k * OCTET_STEP * ROW_COUNT * 16, next + 8 * k, how)

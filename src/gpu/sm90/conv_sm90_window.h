@@ -76,7 +76,6 @@ SM90_INLINE void sum_up(const arguments *a,
   place at[TEAM_ROWS];
   uint32_t stage = 0;
   EACH(r, TEAM_ROWS) at[r] = locate(a, window + (int32_t)(s->thread % 128 + r * 128));
-  begin_weights(s);
   bring_window(a, s, at, how);
   SM90_LOOP for (uint32_t chunk = s->begin / TAPS; chunk < chunk_end; ++chunk) {
     const uint32_t buffer = WINDOWS == 2 ? (chunk - s->begin / TAPS) & 1 : 0;

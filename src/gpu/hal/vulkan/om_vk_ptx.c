@@ -102,13 +102,15 @@ enum {
 };
 
 /* Workgroups that come in waves would each pay for the turn: 400 of 64 KiB took 4.3 us that way and
- * 3.7 with a barrier, 132 took 1.4 and 2.5 (NVIDIA H200, 2026-11-30). */
+ * 3.7 with a barrier, 132 took 1.4 and 2.5 (NVIDIA H200, 2026-11-30). And those that wait take the
+ * places that are free first: one a core they are made to be, else a core must be meant to be full.
+ */
 uint32_t om_vk_ptx_turn_groups(const om_hal_dispatch *dispatch) {
   const om_hal_shader *shader = om_vk_kernel_of(dispatch->kernel)->shader;
   const uint32_t *groups = dispatch->groups;
-  const uint32_t at_once = CORES * (shader->per_core > 0 ? shader->per_core : 1);
+  const uint32_t on_a_core = (groups[0] - 1) / CORES + 1;
   if (!shader->takes_turns || groups[1] != 1 || groups[2] != 1) return 0;
-  return groups[0] <= at_once ? groups[0] : 0;
+  return on_a_core == 1 || on_a_core == shader->per_core ? groups[0] : 0;
 }
 
 /* Workgroups that wait for others to leave the cores would crowd on those that are free first; 132
