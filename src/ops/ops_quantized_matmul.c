@@ -15,6 +15,7 @@
 
 #include "cpu/exact/om_cast.h"
 #include "cpu/exact/om_matmul_bytes.h"
+#include "cpu/fast/om_fast.h"
 #include "ops/op_quantize.h"
 
 enum { NONE = OM_QUANTIZE_NONE };
@@ -367,10 +368,8 @@ static void load_factors(const om_op_call *call, float own, size_t cols, float *
 }
 
 /* The sums, y NULL: the operator's result. */
-__attribute__((noinline)) static void multiply_bytes(om_ctx *ctx,
-                                                     const om_op_call *call,
-                                                     uint32_t *y,
-                                                     float *out_scale) {
+__attribute__((noinline)) static void multiply_bytes(
+    om_ctx *ctx, const om_op_call *call, const uint8_t *panels, uint32_t *y, float *out_scale) {
   const om_qmatmul_params *p = call->params;
   const om_qmatmul_places at = places_of(call);
   const om_tensor *a = call->inputs[0];
@@ -382,7 +381,8 @@ __attribute__((noinline)) static void multiply_bytes(om_ctx *ctx,
                              .is_b_signed = b->dtype == OM_DTYPE_I8,
                              .a_zeros = scratch + at.a,
                              .b_zeros = scratch + at.b,
-                             .y = y};
+                             .y = y,
+                             .panels = panels};
   describe_product(call, &product.m);
   const size_t a_rows = line_count(a, product.m.depth);
   product.b_zero_count = line_count(b, product.m.depth);
@@ -493,7 +493,8 @@ __attribute__((noinline)) static bool makes_floats(const om_op_call *call) {
   return !is_of_floats(call) && is_scaled_by_column(call, &m);
 }
 
-static om_status run(om_ctx *ctx, const om_op_call *call) {
+/* panels: of b's bytes, or NULL. */
+static om_status run_packed(om_ctx *ctx, const om_op_call *call, void *panels) {
   const om_qmatmul_params *p = call->params;
   const om_qmatmul_places at = places_of(call);
   const bool is_float = is_of_floats(call);
@@ -502,7 +503,7 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
   float own = 1.0f;
   if (om_tensor_elems(&sums) == 0) return OM_OK;
   if (makes_floats(call)) {
-    multiply_bytes(ctx, call, NULL, &own);
+    multiply_bytes(ctx, call, panels, NULL, &own);
     return OM_OK;
   }
   sums.dtype = is_float ? OM_DTYPE_F32 : OM_DTYPE_I32;
@@ -510,10 +511,43 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
   if (is_float) {
     multiply_floats(ctx, call, sums.data);
   } else {
-    multiply_bytes(ctx, call, sums.data, &own);
+    multiply_bytes(ctx, call, panels, sums.data, &own);
   }
   if (p->is_gemm) add_bias(call, sums.data);
   if (!is_whole) requantize(ctx, call, &sums, own);
+  return OM_OK;
+}
+
+static om_status run(om_ctx *ctx, const om_op_call *call) {
+  return run_packed(ctx, call, NULL);
+}
+
+/* The panels are those of all products with these weights and an a of the same sign. */
+static om_status make_ready(om_ctx *ctx,
+                            const om_op_call *call,
+                            uint32_t kept_inputs,
+                            om_fast *fast,
+                            om_op_ready *out_ready) {
+  const om_qmatmul_params *p = call->params;
+  const om_tensor *a = call->inputs[0], *b = call->inputs[p->roles.b];
+  om_matmul_bytes product = {
+      .b = b->data, .is_a_signed = a->dtype == OM_DTYPE_I8, .is_b_signed = b->dtype == OM_DTYPE_I8};
+  om_ctx whole = *ctx;
+  uint8_t *panels = NULL;
+  bool is_new = false;
+  if (!b->data || !(kept_inputs >> p->roles.b & 1u) || is_of_floats(call)) return OM_OK;
+  if (om_tensor_elems(call->outputs[0]) == 0) return OM_OK;
+  describe_product(call, &product.m);
+  if (!om_matmul_bytes_packs(&product.m)) return OM_OK;
+  const uint32_t form = (product.is_a_signed ? 1u : 0) | (product.m.b_col_stride == 1 ? 2u : 0);
+  const size_t bytes = om_matmul_bytes_panels(&product.m);
+  OM_TRY(om_fast_block_get(ctx, fast, b->data, form, bytes, &is_new, &panels));
+  whole.cancel = NULL; /* others read them, too */
+  if (is_new) om_matmul_bytes_pack(&whole, &product, panels);
+  *out_ready = (om_op_ready){.run = run_packed,
+                             .state = panels,
+                             .scratch_bytes = scratch_bytes(call),
+                             .packed_inputs = 1u << p->roles.b};
   return OM_OK;
 }
 
@@ -527,7 +561,8 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
    .resolve = resolve_fn,                                                          \
    .infer = infer,                                                                 \
    .scratch_bytes = scratch_bytes,                                                 \
-   .run = run}
+   .run = run,                                                                     \
+   .make_ready = make_ready}
 
 const om_op om_ops_quantized_matmul[] = {
     OM_QMATMUL_ENTRY("", "MatMulInteger", 10, 2, 4, OM_DT_BYTE_INT, resolve_integer),
@@ -542,7 +577,8 @@ const om_op om_ops_quantized_matmul[] = {
      .resolve = resolve_gemm,
      .infer = infer,
      .scratch_bytes = scratch_bytes,
-     .run = run},
+     .run = run,
+     .make_ready = make_ready},
     OM_QMATMUL_ENTRY(
         "com.microsoft", "MatMulIntegerToFloat", 1, 4, 7, OM_DT_BYTE_INT, resolve_to_float),
     OM_QMATMUL_ENTRY(

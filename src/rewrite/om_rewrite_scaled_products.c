@@ -3,7 +3,8 @@
  *     Add(Mul(Cast(MatMulInteger(a, w)), Mul(a_scale, w_scale)), bias)
  *     MatMulIntegerToFloat(a, w, a_scale, w_scale, bias)
  *
- * as quantizers write it, with a from DynamicQuantizeLinear, and constant weights with one scale.
+ * as quantizers write it, with a from DynamicQuantizeLinear, and constant weights with one scale or
+ * one for each column.
  * Each step rounds as it did, so the bits stay; three passes over the result do not.
  */
 #include "rewrite/om_rewrite.h"
@@ -55,14 +56,15 @@ static om_node_id operand_made_by(const om_rewriter *rw,
   return OM_NO_NODE;
 }
 
-static bool match_scale(const om_rewriter *rw, om_value_id scale, scaled_product *m) {
+static bool match_scale(const om_rewriter *rw, om_value_id scale, int64_t cols, scaled_product *m) {
   const om_node_id id = om_rewriter_maker(rw, scale, "Mul");
   if (id == OM_NO_NODE) return false;
   const om_node *mul = node_at(rw, id);
   for (uint32_t i = 0; i < 2; ++i) {
     m->a_scale = mul->inputs[i];
     m->w_scale = mul->inputs[1 - i];
-    if (is_dynamic_scale(rw, m->a_scale) && is_number(rw, m->w_scale)) return true;
+    if (!is_dynamic_scale(rw, m->a_scale)) continue;
+    if (is_number(rw, m->w_scale) || is_of_columns(rw, m->w_scale, cols)) return true;
   }
   return false;
 }
@@ -94,7 +96,7 @@ static bool match(const om_rewriter *rw, om_node_id id, scaled_product *m) {
   if (!w || w->rank != 2) return false;
   if (om_rewriter_sole_reader(rw, product->outputs[0], "Cast") != m->cast) return false;
   if (om_rewriter_sole_reader(rw, node_at(rw, m->cast)->outputs[0], "Mul") != id) return false;
-  if (!match_scale(rw, scale, m)) return false;
+  if (!match_scale(rw, scale, w->dims[1], m)) return false;
   take_bias(rw, w->dims[1], m);
   return true;
 }

@@ -259,6 +259,10 @@ static void products_make_floats(void **state) {
       {"bias_first", "t = Mul(s, c); f = Add(b, t); u = Mul(s, k); g = Add(b, u);", 1},
       {"no_bias", "f = Mul(c, s); g = Mul(k, s);", 1},
       {"rows_of_bias", "t = Mul(c, s); f = Add(t, r); u = Mul(k, s); g = Add(u, r);", 1},
+      {"scales_of_columns",
+       "sc = Constant() value_floats=[0.01, 0.002, 0.003, 0.01, 0.01, 0.02, 0.004, 0.006]; "
+       "p = Mul(sq, sc); t = Mul(c, p); f = Add(t, b); u = Mul(k, p); g = Add(u, b);",
+       1},
       {"other_scale", "f = Mul(c, b); g = Mul(k, b);", 0},
   };
   static float y[MOST_ELEMS];

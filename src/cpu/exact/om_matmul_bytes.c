@@ -25,8 +25,7 @@ typedef struct slot {
   uint8_t panel[TERMS * LANES];
   uint8_t ones[TERMS];
   uint32_t col_sums[LANES];
-  uint32_t a_zero; /* of the last row, and what it takes off each column: */
-  uint32_t taken[LANES];
+  uint32_t taken[LANES];             /* off each column, by a zero point of a */
   float factors[LANES], bias[LANES]; /* of the strip's columns */
   uint32_t sums[ROWS * LANES];
 } slot;
@@ -126,12 +125,60 @@ static void pack(
   }
 }
 
+static size_t depth_bytes(const om_matmul *m) {
+  return (m->depth + 3) / 4 * 4 * LANES;
+}
+
+static bool is_dotted(const om_matmul *m, size_t rows) {
+  return rows <= FEW_ROWS && m->b_depth_stride == 1 && m->b_col_stride != 1;
+}
+
+bool om_matmul_bytes_packs(const om_matmul *m) {
+  for (uint32_t axis = 0; axis < m->batch.rank; ++axis) {
+    if (m->batch.extents[axis] != 1 && m->batch.target_strides[axis] != 0) return false;
+  }
+  return m->depth > 0 && !is_dotted(m, m->rows);
+}
+
+size_t om_matmul_bytes_panels(const om_matmul *m) {
+  return strips_of(m) * depth_bytes(m);
+}
+
+typedef struct packing {
+  const om_matmul_bytes *p;
+  uint8_t *panels;
+} packing;
+
+static void pack_strips(void *arg, size_t begin, size_t end) {
+  const packing *own = arg;
+  const om_matmul *m = &own->p->m;
+  for (size_t i = begin; i < end; ++i) {
+    const uint8_t *b = own->p->b + i * LANES * m->b_col_stride;
+    pack(
+        own->p, b, m->depth, at_most(m->cols - i * LANES, LANES), own->panels + i * depth_bytes(m));
+  }
+}
+
+void om_matmul_bytes_pack(om_ctx *ctx, const om_matmul_bytes *p, uint8_t *panels) {
+  packing own = {.p = p, .panels = panels};
+  om_parallel_for(ctx, strips_of(&p->m), 4, pack_strips, &own);
+}
+
 /* ---- Strips ---- */
 
-/* What the zero points of b's columns take off a row. */
-OM_CLONES static void take_b_zeros(
-    size_t width, const int32_t *zeros, uint32_t flip, uint32_t row_sum, uint32_t *sums) {
-  for (size_t i = 0; i < width; ++i) sums[i] -= ((uint32_t)zeros[i] - flip) * row_sum;
+/* What the zero points of b's columns take off rows. */
+OM_CLONES static void take_b_zeros(size_t rows,
+                                   size_t width,
+                                   const int32_t *restrict zeros,
+                                   uint32_t flip,
+                                   const uint32_t *restrict row_sums,
+                                   uint32_t *restrict sums) {
+  for (size_t row = 0; row < rows; ++row) {
+    const uint32_t row_sum = row_sums[row];
+    for (size_t i = 0; i < width; ++i) {
+      sums[row * LANES + i] -= ((uint32_t)zeros[i] - flip) * row_sum;
+    }
+  }
 }
 
 /* What a zero point of a takes off a row. */
@@ -139,19 +186,42 @@ OM_CLONES static void multiply_sums(const uint32_t *col_sums, uint32_t a_zero, u
   for (size_t i = 0; i < LANES; ++i) taken[i] = a_zero * col_sums[i];
 }
 
-OM_CLONES static void finish_sums(const uint32_t *sums, const uint32_t *taken, uint32_t *y) {
-  for (size_t i = 0; i < LANES; ++i) y[i] = sums[i] - taken[i];
+OM_CLONES static void finish_sums(size_t rows,
+                                  const uint32_t *restrict sums,
+                                  const uint32_t *restrict taken,
+                                  uint32_t *restrict y,
+                                  size_t y_stride) {
+  for (size_t row = 0; row < rows; ++row) {
+    for (size_t i = 0; i < LANES; ++i) y[row * y_stride + i] = sums[row * LANES + i] - taken[i];
+  }
 }
 
-OM_CLONES static void finish_floats(const uint32_t *sums,
-                                    const uint32_t *taken,
-                                    const float *factors,
-                                    float *y) {
-  for (size_t i = 0; i < LANES; ++i) y[i] = (float)(int32_t)(sums[i] - taken[i]) * factors[i];
+OM_CLONES static void finish_floats(size_t rows,
+                                    const uint32_t *restrict sums,
+                                    const uint32_t *restrict taken,
+                                    const float *restrict factors,
+                                    float *restrict y,
+                                    size_t y_stride) {
+  for (size_t row = 0; row < rows; ++row) {
+    for (size_t i = 0; i < LANES; ++i) {
+      y[row * y_stride + i] = (float)(int32_t)(sums[row * LANES + i] - taken[i]) * factors[i];
+    }
+  }
 }
 
-OM_CLONES static void add_bias(const float *bias, float *y) {
-  for (size_t i = 0; i < LANES; ++i) y[i] = y[i] + bias[i];
+OM_CLONES static void finish_biased(size_t rows,
+                                    const uint32_t *restrict sums,
+                                    const uint32_t *restrict taken,
+                                    const float *restrict factors,
+                                    const float *restrict bias,
+                                    float *restrict y,
+                                    size_t y_stride) {
+  for (size_t row = 0; row < rows; ++row) {
+    for (size_t i = 0; i < LANES; ++i) {
+      const float whole = (float)(int32_t)(sums[row * LANES + i] - taken[i]);
+      y[row * y_stride + i] = whole * factors[i] + bias[i];
+    }
+  }
 }
 
 typedef struct strip {
@@ -189,43 +259,68 @@ static uint32_t flip_of(const om_matmul_bytes *p) {
   return p->is_b_signed ? (uint32_t)-128 : 128u;
 }
 
-static void store_row(const job *j, const strip *s, slot *own, size_t row) {
-  const om_matmul_bytes *p = j->p;
-  const size_t to = s->y + row * p->m.cols;
-  const uint32_t a_zero = (uint32_t)p->a_zeros[s->a_row + row];
-  uint32_t *sums = own->sums + row * LANES;
-  if (row == 0 || a_zero != own->a_zero) {
-    own->a_zero = a_zero;
-    if (a_zero == 0) memset(own->taken, 0, sizeof own->taken);
-    if (a_zero != 0) multiply_sums(own->col_sums, a_zero, own->taken);
-  }
-  if (j->has_b_zeros) {
-    take_b_zeros(s->width, p->b_zeros + s->b_col, flip_of(p), j->row_sums[s->a_row + row], sums);
-  }
-  if (p->y) {
-    uint32_t whole[LANES];
-    finish_sums(sums, own->taken, whole);
-    memcpy(p->y + to, whole, s->width * sizeof *whole);
+static void finish_as_floats(
+    const job *j, const slot *own, size_t row, size_t rows, float *y, size_t y_stride) {
+  const uint32_t *sums = own->sums + row * LANES;
+  if (j->p->bias) {
+    finish_biased(rows, sums, own->taken, own->factors, own->bias, y, y_stride);
   } else {
-    float values[LANES];
-    finish_floats(sums, own->taken, own->factors, values);
-    if (p->bias) add_bias(own->bias, values);
-    memcpy(p->floats + to, values, s->width * sizeof *values);
+    finish_floats(rows, sums, own->taken, own->factors, y, y_stride);
+  }
+}
+
+/* Rows of a strip, to `to`. */
+static void finish_rows(
+    const job *j, const slot *own, size_t row, size_t rows, size_t width, size_t to) {
+  const om_matmul_bytes *p = j->p;
+  const size_t cols = p->m.cols;
+  uint32_t whole[LANES];
+  float values[LANES];
+  if (width == LANES && p->y) {
+    finish_sums(rows, own->sums + row * LANES, own->taken, p->y + to, cols);
+  } else if (width == LANES) {
+    finish_as_floats(j, own, row, rows, p->floats + to, cols);
+  }
+  for (size_t i = 0; width < LANES && i < rows; ++i, to += cols) {
+    if (p->y) {
+      finish_sums(1, own->sums + (row + i) * LANES, own->taken, whole, LANES);
+      memcpy(p->y + to, whole, width * sizeof *whole);
+    } else {
+      finish_as_floats(j, own, row + i, 1, values, LANES);
+      memcpy(p->floats + to, values, width * sizeof *values);
+    }
+  }
+}
+
+/* Rows with the same zero point of a go at once. */
+static void store_rows(const job *j, const strip *s, slot *own) {
+  const om_matmul_bytes *p = j->p;
+  const int32_t *zeros = p->a_zeros + s->a_row;
+  if (j->has_b_zeros) {
+    take_b_zeros(
+        s->rows, s->width, p->b_zeros + s->b_col, flip_of(p), j->row_sums + s->a_row, own->sums);
+  }
+  for (size_t row = 0, end = 0; row < s->rows; row = end) {
+    while (end < s->rows && zeros[end] == zeros[row]) ++end;
+    if (zeros[row] == 0) memset(own->taken, 0, sizeof own->taken);
+    if (zeros[row] != 0) multiply_sums(own->col_sums, (uint32_t)zeros[row], own->taken);
+    finish_rows(j, own, row, end - row, s->width, s->y + row * p->m.cols);
   }
 }
 
 /* The sums of terms [k, k + count), by panels. */
 static void sum_panel(const job *j, const strip *s, size_t k, size_t count, slot *own) {
   const om_matmul_bytes *p = j->p;
+  const size_t panel_at = s->b_col / LANES * depth_bytes(&p->m) + k * LANES;
   om_byte_group g = {.a = own->ones,
                      .a_stride = j->a_stride,
                      .rows = 1,
                      .is_a_signed = p->is_a_signed,
-                     .panel = own->panel,
+                     .panel = p->panels ? p->panels + panel_at : own->panel,
                      .terms = count,
                      .is_first = k == 0,
                      .sums = own->col_sums};
-  pack(p, s->b + k * p->m.b_depth_stride, count, s->width, own->panel);
+  if (!p->panels) pack(p, s->b + k * p->m.b_depth_stride, count, s->width, own->panel);
   if (j->has_a_zeros) om_byte_group_run(&g);
   g.a = j->a + s->a_row * j->a_stride + k;
   g.rows = s->rows;
@@ -256,19 +351,19 @@ static void sum_dots(const job *j, const strip *s, size_t k, size_t count, slot 
 static void run_strip(const job *j, const strip *s, slot *own) {
   const om_matmul_bytes *p = j->p;
   const size_t depth = p->m.depth;
-  const bool is_dotted = s->rows <= FEW_ROWS && p->m.b_depth_stride == 1 && p->m.b_col_stride != 1;
+  const bool has_dots = !p->panels && is_dotted(&p->m, s->rows);
   if (p->floats) {
     memcpy(own->factors, p->factors + s->b_col, s->width * sizeof *own->factors);
     if (p->bias) memcpy(own->bias, p->bias + s->b_col, s->width * sizeof *own->bias);
   }
   for (size_t k = 0; k < depth && !om_is_cancelled(j->ctx); k += TERMS) {
-    if (is_dotted) {
+    if (has_dots) {
       sum_dots(j, s, k, at_most(depth - k, TERMS), own);
     } else {
       sum_panel(j, s, k, at_most(depth - k, TERMS), own);
     }
   }
-  for (size_t row = 0; row < s->rows; ++row) store_row(j, s, own, row);
+  store_rows(j, s, own);
 }
 
 static void run_slots(void *arg, size_t begin, size_t end) {

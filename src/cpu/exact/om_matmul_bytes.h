@@ -17,11 +17,21 @@ typedef struct om_matmul_bytes {
   const int32_t *a_zeros; /* of each row of a, over its batch */
   const int32_t *b_zeros; /* of each column of b, over its batch: */
   size_t b_zero_count;
-  uint32_t *y;          /* the sums, or NULL: floats, */
-  float *floats;        /* sums * factor + bias; there are terms, and b has no batch */
-  const float *factors; /* of each column of b */
-  const float *bias;    /* likewise; NULL: none */
+  uint32_t *y;           /* the sums, or NULL: floats, */
+  float *floats;         /* sums * factor + bias; there are terms, and b has no batch */
+  const float *factors;  /* of each column of b */
+  const float *bias;     /* likewise; NULL: none */
+  const uint8_t *panels; /* om_matmul_bytes_pack of b, which then is not read; NULL: none */
 } om_matmul_bytes;
+
+/* Whether panels are worth while: b has no batch, and is not better read as it lies. */
+bool om_matmul_bytes_packs(const om_matmul *m);
+
+/* Bytes of b's panels, aligned to 64. */
+size_t om_matmul_bytes_panels(const om_matmul *m);
+
+/* Brings b into panels, for all products with such an a; of p, what says so and m are read. */
+void om_matmul_bytes_pack(om_ctx *ctx, const om_matmul_bytes *p, uint8_t *panels);
 
 /* Bytes of scratch, aligned to 64; a_rows: over a's batch. */
 size_t om_matmul_bytes_scratch(const om_matmul *m, size_t a_rows);

@@ -20,6 +20,17 @@ typedef struct om_fast om_fast;
 om_status om_fast_create(om_ctx *ctx, om_fast **out_fast);
 void om_fast_destroy(om_ctx *ctx, om_fast *fast); /* after its kernels */
 
+/* `bytes` of memory for what a kernel of bytes makes of constant weights that stay as they are as
+ * long as om_fast: one block for all that name the same source and form. Where it is new, the
+ * caller fills it at once. It lives as long as om_fast. */
+om_status om_fast_block_get(om_ctx *ctx,
+                            om_fast *fast,
+                            const void *source,
+                            uint32_t form,
+                            size_t bytes,
+                            bool *out_is_new,
+                            uint8_t **out_data);
+
 typedef struct om_fast_kernel om_fast_kernel; /* immutable, but runs one at a time */
 
 typedef enum om_fast_activation {

@@ -197,6 +197,43 @@ void om_fast_packs_delete(om_ctx *ctx, om_fast_pack *packs) {
   }
 }
 
+om_status om_fast_block_get(om_ctx *ctx,
+                            om_fast *fast,
+                            const void *source,
+                            uint32_t form,
+                            size_t bytes,
+                            bool *out_is_new,
+                            uint8_t **out_data) {
+  om_status st = OM_OK;
+  om_fast_block *block = fast->blocks;
+  while (block && (block->source != source || block->form != form || block->bytes != bytes)) {
+    block = block->next;
+  }
+  *out_is_new = block == NULL;
+  if (block) {
+    *out_data = block->data;
+    return OM_OK;
+  }
+  OM_GO_NEW(block, 1);
+  *block = (om_fast_block){fast->blocks, source, form, bytes, om_new_bytes(ctx, bytes, 1)};
+  if (!block->data) OM_GO(OM_E_OUT_OF_MEMORY);
+  *out_data = block->data;
+  fast->blocks = block;
+  block = NULL; /* the list owns it now */
+done:
+  om_delete(ctx, block);
+  return st;
+}
+
+static void delete_blocks(om_ctx *ctx, om_fast_block *blocks) {
+  while (blocks) {
+    om_fast_block *next = blocks->next;
+    om_delete(ctx, blocks->data);
+    om_delete(ctx, blocks);
+    blocks = next;
+  }
+}
+
 om_status om_fast_create(om_ctx *ctx, om_fast **out_fast) {
   *out_fast = om_new_bytes(ctx, 1, sizeof **out_fast);
   return *out_fast ? OM_OK : OM_E_OUT_OF_MEMORY;
@@ -205,5 +242,6 @@ om_status om_fast_create(om_ctx *ctx, om_fast **out_fast) {
 void om_fast_destroy(om_ctx *ctx, om_fast *fast) {
   if (!fast) return;
   om_fast_packs_delete(ctx, fast->packs);
+  delete_blocks(ctx, fast->blocks);
   om_delete(ctx, fast);
 }

@@ -32,8 +32,17 @@ typedef struct om_fast_pack { /* weights in a pass's order */
   float *data; /* owned */
 } om_fast_pack;
 
+typedef struct om_fast_block { /* om_fast_block_get */
+  struct om_fast_block *next;
+  const void *source; /* borrowed; only compared */
+  uint32_t form;
+  size_t bytes;
+  uint8_t *data; /* owned */
+} om_fast_block;
+
 struct om_fast {
-  om_fast_pack *packs; /* owned: of weights that are kept */
+  om_fast_pack *packs;   /* owned: of weights that are kept */
+  om_fast_block *blocks; /* owned */
 };
 
 typedef struct om_fast_pass {
