@@ -5,6 +5,7 @@ file(GLOB_RECURSE core_sources CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/src/ops/*.c ${PROJECT_SOURCE_DIR}/src/rewrite/*.c
   ${PROJECT_SOURCE_DIR}/src/session/*.c)
 set(definitions "")
+set(dependency_folders "")
 # Fast kernels: multiplications and additions may become one, and tiles are unrolled in every build.
 file(GLOB fast_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cpu/fast/*.c)
 set_source_files_properties(${fast_sources} PROPERTIES COMPILE_OPTIONS "-ffp-contract=fast")
@@ -32,6 +33,7 @@ if(OM_GPU)
     list(APPEND gpu_sources ${vulkan_sources})
     list(APPEND definitions OM_WITH_VULKAN)
     find_path(VOLK_INCLUDE_DIR volk.h PATHS /usr/include NO_DEFAULT_PATH REQUIRED)
+    list(APPEND dependency_folders ${VOLK_INCLUDE_DIR})
   endif()
   if(EMSCRIPTEN)
     file(GLOB webgpu_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/gpu/hal/webgpu/*.c)
@@ -42,6 +44,7 @@ if(OM_GPU)
   else()
     find_path(LZMA_INCLUDE_DIR lzma.h REQUIRED)
     find_library(LZMA_LIBRARY lzma REQUIRED)
+    list(APPEND dependency_folders ${LZMA_INCLUDE_DIR})
     list(REMOVE_ITEM gpu_sources ${PROJECT_SOURCE_DIR}/src/gpu/om_gpu_trim_wgsl.c)
   endif()
   include(cmake/shaders.cmake)  # the kernels' texts: om_shaders.h and ${om_kernels}
@@ -51,6 +54,7 @@ endif()
 if(OM_PCRE2)
   find_path(PCRE2_INCLUDE_DIR pcre2.h REQUIRED)
   find_library(PCRE2_LIBRARY pcre2-8 REQUIRED)
+  list(APPEND dependency_folders ${PCRE2_INCLUDE_DIR})
   list(APPEND definitions OM_WITH_PCRE2)
 endif()
 
@@ -58,7 +62,9 @@ add_library(onemodel_objects OBJECT ${sources} ${OM_GENERATED}/onnx.pb.h)
 target_include_directories(onemodel_objects PUBLIC
   ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/gpu/shaders
   ${OM_GENERATED})
-target_include_directories(onemodel_objects SYSTEM PUBLIC ${NANOPB_INCLUDE_DIR})
+# Where configuring found them, which need not be where the compiler looks.
+target_include_directories(onemodel_objects SYSTEM PUBLIC ${NANOPB_INCLUDE_DIR}
+  PRIVATE ${dependency_folders})
 target_compile_definitions(onemodel_objects PUBLIC ${definitions} PRIVATE OM_BUILDING _GNU_SOURCE)
 target_link_libraries(onemodel_objects PRIVATE om_warnings)
 if(NOT OM_SANITIZE)
@@ -120,8 +126,15 @@ endif()
 # What comes from static libraries (nanopb) stays inside; exported is what OM_API marks. Tables of pointers
 # need a word for each 63 of them instead of 24 bytes for each, with linkers and C libraries since 2022.
 include(CheckLinkerFlag)
+include(CheckSourceCompiles)
 check_linker_flag(C -Wl,-z,pack-relative-relocs OM_HAS_RELR)
-if(OM_HAS_RELR AND TARGET onemodel_shared)
+check_source_compiles(C "
+  #include <features.h>
+  #if !__GLIBC_PREREQ(2, 36)
+  #  error \"what loads the library would not understand them\"
+  #endif
+  int main(void) { return 0; }" OM_LOADS_RELR)
+if(OM_HAS_RELR AND OM_LOADS_RELR AND TARGET onemodel_shared)
   target_link_options(onemodel_shared PRIVATE -Wl,-z,pack-relative-relocs)
 endif()
 if(UNIX AND NOT APPLE AND TARGET onemodel_shared)
