@@ -7,8 +7,8 @@
  * M-LSD on a real picture (write_lines.py) is compared with ONNX Runtime, too, in both modes. That
  * is itself 5e-5 (scaled error) from its own result without rewrites there, 3e-4 for the model of
  * 512x512: the network magnifies what float32 rounds a thousand times, whoever computes it. So a
- * result may be 4 times as far from ONNX Runtime's as that is from itself, and in exact mode 4
- * times as far from float64 as ONNX Runtime is, in fast mode 8 times.
+ * result may be twice as far from ONNX Runtime's as that is from itself, and in exact mode twice
+ * as far from float64 as ONNX Runtime is, in fast mode 5 times.
  *
  * scripts/models fetches the models; where they cannot be had the cases are skipped. An argument is
  * a pattern of the cases to run: 'faces*'.
@@ -27,9 +27,10 @@
 #include "harness/om_test_model.h"
 #include "harness/om_test_skip.h"
 
-#define LIMIT     1e-5 /* of scaled errors */
-#define SUMS      4.0
-#define FAST_SUMS 8.0 /* sums of 256 terms at once are longer than ONNX Runtime's */
+#define LIMIT      1e-5 /* of scaled errors */
+#define SUMS       4.0
+#define LINES_SUMS 2.0 /* of a notice, whose own figures were at most 1.2 (2026-11-30) */
+#define LINES_FAST 5.0 /* 3.9: sums of 256 terms at once are longer than ONNX Runtime's */
 enum { DRAWS = 4, PATH_BYTES = 1200 };
 
 typedef struct model_case {
@@ -168,7 +169,7 @@ static void check_lines(const om_model *model, const om_named_tensor *input, om_
   const double own = om_test_scaled_error(&theirs, plain.values, plain.count);
   const double error = om_test_scaled_error(&result, float64, count);
   const double other_error = om_test_scaled_error(&theirs, float64, count);
-  const double sums = mode == OM_MODE_EXACT ? SUMS : FAST_SUMS;
+  const double sums = mode == OM_MODE_EXACT ? LINES_SUMS : LINES_FAST;
   print_message(
       "# a notice, %s: %.2g from ONNX Runtime, which is %.2g from itself without rewrites; "
       "%.2g from float64, ONNX Runtime %.2g\n",
@@ -177,7 +178,7 @@ static void check_lines(const om_model *model, const om_named_tensor *input, om_
       own,
       error,
       other_error);
-  if (!(apart <= LIMIT) && !(apart <= SUMS * own)) fail_msg("%.3g from ONNX Runtime", apart);
+  if (!(apart <= LIMIT) && !(apart <= LINES_SUMS * own)) fail_msg("%.3g from ONNX Runtime", apart);
   if (!(error <= LIMIT) && !(error <= sums * other_error)) fail_msg("%.3g from float64", error);
   free(float64);
   free(plain.values);

@@ -399,8 +399,9 @@ export const largeCases = {
   "weights above 2 GB": async (world) => {
     const one = means(5000, 22); // 100 MB each, which a binding of 128 MiB holds
     check(one.size > 2 ** 31, `there are ${one.size} bytes of weights`);
-    // 22 sums of 5000 equal terms, which float32 rounds the same way, are 1.4e-5 from the doubles here.
-    const memory = await runMeans({ OneModel: await world.anew(), gpu: world.gpu }, one, 1e-4);
+    // 22 sums of 5000 equal terms, which float32 rounds the same way, are 1.4e-5 from the doubles here; other orders of
+    // the sums may double that.
+    const memory = await runMeans({ OneModel: await world.anew(), gpu: world.gpu }, one, 3e-5);
     check(memory <= 48 << 20, `WebAssembly's memory came to ${memory} bytes`);
     return `${memory >> 20} MiB of WebAssembly memory for ${Math.round(one.size / 1e6)} MB of weights`;
   },
