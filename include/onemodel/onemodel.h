@@ -378,9 +378,9 @@ typedef struct om_cancel {
 } om_cancel;
 
 /* Ends the runs that name it with OM_E_CANCELLED, from any thread, a signal's included. A run looks
- * between the nodes of graphs and bodies, and on the CPU inside kernels; it lets end what one
- * region on the device has begun. Outputs are undefined then, and the session stays usable. NULL is
- * fine. */
+ * between the nodes of graphs and bodies, while it plans, too, and on the CPU inside kernels; it
+ * lets end what one region on the device has begun. Outputs are undefined then, and the session
+ * stays usable. NULL is fine. */
 OM_API void om_cancel_ask(om_cancel *cancel);
 
 typedef struct om_run_args {

@@ -37,10 +37,12 @@ typedef struct om_ctx {
   om_memory_use *use; /* borrowed; NULL: not counted */
   om_error *error;    /* borrowed; never NULL inside the library */
   om_log log;
-  uint32_t thread_count;   /* at least 1 */
-  om_thread_pool *workers; /* borrowed; NULL: loops run on the caller's thread */
-  const om_cancel *cancel; /* borrowed; NULL: the work cannot be cancelled. Who keeps what kernels
-                              compute (plans, folding) sets it to NULL meanwhile */
+  uint32_t thread_count;    /* at least 1 */
+  om_thread_pool *workers;  /* borrowed; NULL: loops run on the caller's thread */
+  const om_cancel *cancel;  /* borrowed; NULL: the work cannot be cancelled. Who keeps what kernels
+                               compute (plans, folding) sets it to NULL meanwhile */
+  const om_cancel *give_up; /* borrowed; NULL, or what cancel was: asked between the nodes of a
+                               plan, which is thrown away then */
 } om_ctx;
 
 /* ---- Errors ---- */
@@ -100,7 +102,10 @@ static inline bool om_is_cancelled(const om_ctx *ctx) {
 /* OM_E_CANCELLED if it is. */
 om_status om_check_cancelled(om_ctx *ctx);
 
-/* The same at each 1024th turn of a loop, for turns that are short. */
+/* The same of what is made whole, or given up between two of its parts. */
+om_status om_check_given_up(om_ctx *ctx);
+
+/* The first at each 1024th turn of a loop, for turns that are short. */
 static inline om_status om_check_turn(om_ctx *ctx, size_t turn) {
   return turn % 1024 == 0 ? om_check_cancelled(ctx) : OM_OK;
 }

@@ -123,3 +123,9 @@ om_status om_check_cancelled(om_ctx *ctx) {
   if (!om_is_cancelled(ctx)) return OM_OK;
   return OM_FAIL(ctx, OM_E_CANCELLED, "The run was cancelled.");
 }
+
+om_status om_check_given_up(om_ctx *ctx) {
+  om_ctx asked = *ctx;
+  asked.cancel = ctx->give_up;
+  return om_check_cancelled(&asked);
+}

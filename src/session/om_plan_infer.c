@@ -126,6 +126,7 @@ om_status om_plan_infer(om_ctx *ctx, om_plan *plan) {
   OM_GO_NEW(uses, graph->value_count);
   om_graph_count_uses(graph, uses);
   for (om_node_id id = 0; id < graph->node_count; ++id) {
+    OM_GO(om_check_given_up(ctx));
     OM_GO(make_call(ctx, plan, id, uses));
     OM_GO(settle(ctx, plan, id, &budget));
   }

@@ -72,6 +72,7 @@ om_status om_plan_make_ready(om_ctx *ctx, om_plan *plan) {
     om_step *step = &plan->steps[s];
     const om_node *node = step->call.node;
     if (step->is_accepted || !node->op->make_ready) continue;
+    OM_TRY(om_check_given_up(ctx)); /* packed weights are the session's, and stay */
     if (step->is_dynamic) {
       OM_TRY(add_key(ctx, plan, step));
       continue;

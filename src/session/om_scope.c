@@ -233,6 +233,7 @@ om_status om_scope_get_plan(om_ctx *ctx, om_scope *scope, om_plan **out_plan) {
     uint64_t state = om_flush_subnormals_begin(); /* folding computes too */
     om_ctx whole = *ctx;
     whole.cancel = NULL; /* a plan is kept, with what it computes ahead */
+    whole.give_up = ctx->cancel;
     om_status st = build_plan(&whole, scope, &plan);
     om_flush_subnormals_end(state);
     if (st != OM_OK) return st;

@@ -200,13 +200,15 @@ static om_status go_on(
 
 om_status om_session_go_on(
     om_ctx *ctx, om_session *session, om_turn *turn, bool waits, bool *out_is_done) {
+  om_status st = OM_OK;
   *out_is_done = false;
-  if (!turn->plan) OM_TRY(begin_turn(ctx, session, turn));
-  uint64_t state = om_flush_subnormals_begin();
   ctx->cancel = turn->cancel;
-  om_status st = go_on(ctx, session, turn, waits, out_is_done);
-  ctx->cancel = NULL;
+  if (!turn->plan) OM_GO(begin_turn(ctx, session, turn));
+  uint64_t state = om_flush_subnormals_begin();
+  st = go_on(ctx, session, turn, waits, out_is_done);
   om_flush_subnormals_end(state);
   if (st != OM_OK || *out_is_done) session->run_count += 1;
+done:
+  ctx->cancel = NULL;
   return st;
 }

@@ -1,5 +1,6 @@
 /* Runs that are ended from another thread: a Loop of 2^62 turns, one that has ended by itself, a
- * large product, bins of a million samples each, and one whose weights are just packed. */
+ * large product, bins of a million samples each, and one whose weights are just packed or whose
+ * plan is just made. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -177,16 +178,20 @@ static void bins_of_many_samples_are_cancelled(void **state) {
   om_text_rig_close(&rig);
 }
 
-/* Asks when memory of so many bytes is allocated. */
+/* Asks when memory of so many bytes is allocated, which it counts. */
 typedef struct asking {
   om_allocator inner;
   size_t bytes;
   om_cancel cancel;
+  int count;
 } asking;
 
 static void *alloc_asking(void *user, size_t bytes) {
   asking *a = user;
-  if (a->bytes > 0 && bytes - a->bytes < 256) om_cancel_ask(&a->cancel); /* and their head */
+  if (a->bytes > 0 && bytes - a->bytes < 256) { /* and their head */
+    om_cancel_ask(&a->cancel);
+    a->count += 1;
+  }
   return a->inner.alloc(a->inner.user, bytes);
 }
 
@@ -228,6 +233,36 @@ static void what_a_cancelled_run_packed_is_whole(void **state) {
   om_text_rig_close(&rig);
 }
 
+/* Eight products by weights of ones, which the first run's plan packs. */
+static void a_plan_is_given_up(void **state) {
+  enum { WIDTH = 320 };
+  static const char products[] =
+      "(x: f32[-1, 320]) -> y { one = Constant() value_float=1.0; zero = Constant() "
+      "value_float=0.0;"
+      " s = Constant() value_ints=[320, 320]; a = Expand(one, s); b = Expand(zero, s);"
+      " c = Exp(b); d = Cos(b); e = Neg(a); f = Abs(e); g = Neg(d); h = Neg(c);"
+      " p = MatMul(x, a); q = MatMul(p, b); r = MatMul(q, c); t = MatMul(r, d);"
+      " u = MatMul(t, e); v = MatMul(u, f); w = MatMul(v, g); y = MatMul(w, h); }";
+  static float x[WIDTH];
+  const om_named_tensor input = {"x", om_tensor_of(OM_DTYPE_F32, 2, (int64_t[]){1, WIDTH}, x)};
+  asking a = {.inner = om_default_allocator()};
+  const om_allocator allocator = {alloc_asking, free_asking, &a};
+  om_session_options options = OM_SESSION_OPTIONS_INIT;
+  om_named_tensor output = {"y", {0}};
+  om_text_rig rig;
+  (void)state;
+  options.mode = OM_MODE_FAST;
+  options.allocator = &allocator;
+  om_text_rig_open(&rig, products, 17, &options);
+  a.bytes = WIDTH * WIDTH * sizeof(float);
+  const om_run_args args = {sizeof args, &input, 1, &output, 1, &a.cancel};
+  assert_int_equal(om_session_run(rig.session, &args, &rig.error), OM_E_CANCELLED);
+  assert_int_equal(a.count, 1); /* and no more weights are packed */
+  a.bytes = 0;
+  assert_int_equal(om_text_rig_run(&rig, &input, 1, &output, 1), OM_OK);
+  om_text_rig_close(&rig);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_loop_without_end_is_cancelled),
@@ -235,6 +270,7 @@ int main(void) {
       cmocka_unit_test(one_kernel_is_cancelled),
       cmocka_unit_test(bins_of_many_samples_are_cancelled),
       cmocka_unit_test(what_a_cancelled_run_packed_is_whole),
+      cmocka_unit_test(a_plan_is_given_up),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
