@@ -90,7 +90,10 @@ static om_status run_det(om_ctx *ctx, const om_op_call *call) {
   const om_matrix m = {om_real_of(x->dtype), call->scratch, size, size};
   for (size_t i = 0; i < om_tensor_elems(call->outputs[0]); ++i) {
     OM_TRY(om_check_cancelled(ctx));
-    for (size_t k = 0; k < size * size; ++k) m.a[k] = om_real_load(x, i * size * size + k);
+    for (size_t k = 0; k < size * size; ++k) {
+      OM_TRY(om_check_turn(ctx, k));
+      m.a[k] = om_real_load(x, i * size * size + k);
+    }
     om_real_store(call->outputs[0], i, determinant(ctx, &m));
   }
   return OM_OK;
@@ -130,11 +133,13 @@ static om_status run_inverse(om_ctx *ctx, const om_op_call *call) {
     OM_TRY(om_check_cancelled(ctx));
     for (size_t i = 0; i < size * size; ++i) {
       double *at = m.a + i / size * m.cols + i % size;
+      OM_TRY(om_check_turn(ctx, i));
       at[0] = om_real_load(x, first + i);
       at[size] = i / size == i % size ? 1.0 : 0.0;
     }
     invert(ctx, &m);
     for (size_t i = 0; i < size * size; ++i) {
+      OM_TRY(om_check_turn(ctx, i));
       om_real_store(call->outputs[0], first + i, m.a[i / size * m.cols + size + i % size]);
     }
   }
