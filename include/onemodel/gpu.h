@@ -19,7 +19,7 @@ extern "C" {
 /* The provider for om_session_options.provider. Static. */
 OM_API const om_provider *om_gpu_provider(void);
 
-typedef struct om_gpu_prepared om_gpu_prepared; /* a device made ready for one session */
+typedef struct om_gpu_prepared om_gpu_prepared; /* a device made ready for sessions */
 
 typedef struct om_gpu_options {
   size_t struct_bytes;
@@ -42,6 +42,9 @@ typedef struct om_gpu_options {
                                  weights are cut. For tests. 0: the device's */
   bool no_sm90;               /* none of the kernels for NVIDIA Hopper; no_matrix_hardware includes
                                  it */
+  om_gpu_prepared *shared; /* made ready, and done: the session uses its device beside others, and
+                              opens none. `device`, `backend` and `cache_folder` are the shared
+                              one's. NULL: a device of the session's own. */
 } om_gpu_options;
 
 #define OM_GPU_OPTIONS_INIT OM_STRUCT_INIT(om_gpu_options)
@@ -67,7 +70,14 @@ OM_API OM_MUST_CHECK om_status om_gpu_list(om_gpu_device *devices,
  * creation that time. `options` as for the session (NULL: all defaults); `allocator` is the
  * session's (NULL: the C library's), and outlives it.
  *
- * Owner:   the caller destroys *out_prepared, before or after it gave it to a session.
+ * One session can take the device (om_gpu_options.prepared), or any number can share it
+ * (om_gpu_options.shared), each with weights and memory of its own, also in threads of their own.
+ * Work of theirs takes turns on the device's queue; where one loses the device, all have lost it. A
+ * device prepared for exact mode serves both modes; prepared for fast mode, each session in exact
+ * mode tries it for itself. No device can be shared in a browser.
+ *
+ * Owner:   the caller destroys *out_prepared, before or after it gave it to a session. A shared
+ *          device is closed with its last session, and not before it is destroyed.
  * Errors:  as om_session_create's of the device
  */
 OM_API OM_MUST_CHECK om_status om_gpu_prepare_begin(const om_gpu_options *options,

@@ -199,6 +199,26 @@ om_status om_gpu_cache_begin(om_ctx *ctx, om_provider_session *session, const ch
   return forgive(ctx, session, begin(ctx, session, folder));
 }
 
+static om_status join(om_ctx *ctx, om_provider_session *session, const om_gpu_cache *other) {
+  om_status st = OM_OK;
+  om_gpu_cache *cache = &session->cache;
+  const size_t path_bytes = strlen(other->path) + 1;
+  OM_GO_NEW(cache->path, path_bytes);
+  memcpy(cache->path, other->path, path_bytes);
+  cache->folder_bytes = other->folder_bytes;
+  cache->file_hash = other->file_hash;
+  OM_GO(session->hal->cache_save(ctx, session->device, NULL, &cache->kept_bytes));
+done:
+  return st;
+}
+
+om_status om_gpu_cache_join(om_ctx *ctx,
+                            om_provider_session *session,
+                            const om_provider_session *other) {
+  if (!other->cache.path) return OM_OK;
+  return forgive(ctx, session, join(ctx, session, &other->cache));
+}
+
 static om_status keep(om_ctx *ctx, om_provider_session *session) {
   size_t bytes = 0;
   OM_TRY(session->hal->cache_save(ctx, session->device, NULL, &bytes));

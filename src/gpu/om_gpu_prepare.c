@@ -1,4 +1,10 @@
-/* A device made ready ahead of its session: opened, and tried for exact mode without a wait. */
+/* A device made ready ahead of its sessions: opened, and tried for exact mode without a wait.
+ *
+ * One session takes it over, or any number of them use it, each through a device beside it. Its
+ * owner and they are counted; whoever leaves last closes it.
+ */
+#include <stdatomic.h>
+
 #include "gpu/om_gpu_cache.h"
 #include "gpu/om_gpu_selftest.h"
 #include "gpu/om_gpu_state.h"
@@ -9,6 +15,7 @@ struct om_gpu_prepared {
   om_mode mode;
   om_provider_session *session; /* owned; NULL: taken */
   om_gpu_selftest *test;        /* owned; NULL: done, or there is none to do */
+  atomic_size_t users;          /* its owner, and the sessions beside it */
   om_error spare_error;
 };
 
@@ -31,7 +38,7 @@ static om_status fail_argument(om_error *error, const char *message) {
 static om_status begin(om_ctx *ctx, om_gpu_prepared *prepared, const om_gpu_options *given) {
   om_gpu_options options;
   OM_TRY(om_gpu_read_options(ctx, given, &options));
-  OM_TRY(om_gpu_session_open(ctx, &options, prepared->mode, &prepared->session));
+  OM_TRY(om_gpu_session_open(ctx, &options, prepared->mode, NULL, &prepared->session));
   if (prepared->mode != OM_MODE_EXACT) return OM_OK;
   return om_gpu_selftest_begin(ctx, prepared->session, &prepared->test);
 }
@@ -46,7 +53,7 @@ om_status om_gpu_prepare_begin(const om_gpu_options *options,
   om_allocator own = allocator ? *allocator : om_default_allocator();
   om_gpu_prepared *prepared = own.alloc(own.user, sizeof *prepared);
   if (!prepared) return OM_E_OUT_OF_MEMORY;
-  *prepared = (om_gpu_prepared){.allocator = own, .mode = mode};
+  *prepared = (om_gpu_prepared){.allocator = own, .mode = mode, .users = 1};
   om_ctx ctx = context_of(prepared, error);
   om_status st = begin(&ctx, prepared, options);
   if (st == OM_OK) {
@@ -86,8 +93,8 @@ om_status om_gpu_prepare_poll(om_gpu_prepared *prepared, bool *out_is_done, om_e
   return poll(&ctx, prepared, out_is_done);
 }
 
-void om_gpu_prepared_destroy(om_gpu_prepared *prepared) {
-  if (!prepared) return;
+void om_gpu_prepared_leave(om_gpu_prepared *prepared) {
+  if (!prepared || atomic_fetch_sub(&prepared->users, 1) > 1) return;
   om_ctx ctx = context_of(prepared, NULL);
   om_allocator allocator = prepared->allocator;
   if (prepared->test) {
@@ -95,6 +102,10 @@ void om_gpu_prepared_destroy(om_gpu_prepared *prepared) {
   }
   om_gpu_session_close(&ctx, prepared->session);
   allocator.free(allocator.user, prepared, sizeof *prepared);
+}
+
+void om_gpu_prepared_destroy(om_gpu_prepared *prepared) {
+  om_gpu_prepared_leave(prepared);
 }
 
 static bool is_same_allocator(const om_allocator *a, const om_allocator *b) {
@@ -111,6 +122,9 @@ om_status om_gpu_prepared_take(om_ctx *ctx,
                    "The prepared device %s.",
                    prepared->session ? "is not done" : "was taken by another session");
   }
+  if (atomic_load(&prepared->users) > 1) {
+    return OM_FAIL(ctx, OM_E_INVALID_ARGUMENT, "The prepared device is shared by sessions.");
+  }
   if (prepared->mode != mode || !is_same_allocator(&prepared->allocator, &ctx->allocator)) {
     return OM_FAIL(ctx,
                    OM_E_INVALID_ARGUMENT,
@@ -120,5 +134,36 @@ om_status om_gpu_prepared_take(om_ctx *ctx,
   *out_session = prepared->session;
   prepared->session = NULL;
   prepared->use = (om_memory_use){0};
+  return OM_OK;
+}
+
+/* What the device was found to be, when it was tried for exact mode. */
+static void take_findings(om_provider_session *session, const om_provider_session *tried) {
+  session->failed_primitives = tried->failed_primitives;
+  memcpy(session->exact_failures, tried->exact_failures, sizeof session->exact_failures);
+  session->info.keeps_subnormals = tried->info.keeps_subnormals;
+  session->features.sm90 &= tried->features.sm90;
+  session->info.has_sm90 = session->features.sm90;
+}
+
+om_status om_gpu_prepared_share(om_ctx *ctx,
+                                const om_gpu_options *options,
+                                om_mode mode,
+                                om_provider_session **out_session,
+                                bool *out_is_tried) {
+  om_gpu_prepared *prepared = options->shared;
+  const om_provider_session *own = prepared->session;
+  *out_session = NULL;
+  *out_is_tried = prepared->mode == OM_MODE_EXACT;
+  if (!own || prepared->test) {
+    return OM_FAIL(ctx,
+                   OM_E_INVALID_ARGUMENT,
+                   "The shared device %s.",
+                   own ? "is not done" : "was taken by a session");
+  }
+  OM_TRY(om_gpu_session_open(ctx, options, mode, own, out_session));
+  atomic_fetch_add(&prepared->users, 1);
+  (*out_session)->shared = prepared;
+  if (*out_is_tried && mode == OM_MODE_EXACT) take_findings(*out_session, own);
   return OM_OK;
 }

@@ -104,12 +104,15 @@ static const om_hal *find_backend(const char *name) {
   return NULL;
 }
 
+static bool takes_ptx(const om_gpu_options *options) {
+  return om_has_sm90_kernels && !options->no_matrix_hardware && !options->no_sm90;
+}
+
 static om_status open_index(om_ctx *ctx,
                             om_provider_session *session,
                             const om_gpu_options *options,
                             size_t index) {
-  const bool takes_ptx = om_has_sm90_kernels && !options->no_matrix_hardware && !options->no_sm90;
-  return session->hal->open(ctx, index, takes_ptx, &session->device);
+  return session->hal->open(ctx, index, takes_ptx(options), &session->device);
 }
 
 /* Finds the device among all there are, and opens it. */
@@ -159,9 +162,19 @@ static om_status open_indexed(om_ctx *ctx,
   return open_listed(ctx, session, options);
 }
 
-static om_status open_device(om_ctx *ctx,
+static om_status open_beside(om_ctx *ctx,
                              om_provider_session *session,
-                             const om_gpu_options *options) {
+                             const om_provider_session *other) {
+  session->hal = other->hal;
+  if (session->hal->open_beside) {
+    return session->hal->open_beside(ctx, other->device, &session->device);
+  }
+  return OM_FAIL(ctx, OM_E_UNSUPPORTED, "A %s device cannot be shared.", session->hal->name);
+}
+
+static om_status open_own(om_ctx *ctx,
+                          om_provider_session *session,
+                          const om_gpu_options *options) {
   session->hal = find_backend(options->backend);
   if (!session->hal) {
     return OM_FAIL(ctx,
@@ -170,10 +183,18 @@ static om_status open_device(om_ctx *ctx,
                    options->backend ? " named " : "",
                    options->backend ? options->backend : "");
   }
-  OM_TRY(open_indexed(ctx, session, options));
+  return open_indexed(ctx, session, options);
+}
+
+static om_status open_device(om_ctx *ctx,
+                             om_provider_session *session,
+                             const om_gpu_options *options,
+                             const om_provider_session *beside) {
+  OM_TRY(beside ? open_beside(ctx, session, beside) : open_own(ctx, session, options));
   session->hal->describe(session->device, &session->info.device);
   session->limits = *session->hal->limits(session->device);
   session->features = *session->hal->features(session->device);
+  session->features.sm90 &= takes_ptx(options);
   return OM_OK;
 }
 
@@ -191,6 +212,7 @@ void om_gpu_session_close(om_ctx *ctx, om_provider_session *session) {
     om_gpu_memory_deinit(ctx, session);
     session->hal->close(ctx, session->device);
   }
+  om_gpu_prepared_leave(session->shared);
   om_delete(ctx, session);
 }
 
@@ -207,6 +229,7 @@ static bool is_unset(const char *variable) {
 om_status om_gpu_session_open(om_ctx *ctx,
                               const om_gpu_options *options,
                               om_mode mode,
+                              const om_provider_session *beside,
                               om_provider_session **out_session) {
   static const uint32_t zeros[OM_GPU_ALIGNMENT / sizeof(uint32_t)];
   om_status st = OM_OK;
@@ -218,7 +241,7 @@ om_status om_gpu_session_open(om_ctx *ctx,
   session->collect_timings = options->collect_timings;
   session->submission_flops =
       options->submission_flops != 0 ? options->submission_flops : default_submission_flops;
-  OM_GO(open_device(ctx, session, options));
+  OM_GO(open_device(ctx, session, options, beside));
   session->features.cooperative_matrix &= !options->no_matrix_hardware;
   session->info.has_sm90 = session->features.sm90;
   if (options->max_binding_bytes > 0 &&
@@ -244,7 +267,8 @@ om_status om_gpu_session_open(om_ctx *ctx,
                          NULL,
                          NULL,
                          &session->zeros));
-  OM_GO(om_gpu_cache_begin(ctx, session, options->cache_folder));
+  OM_GO(beside ? om_gpu_cache_join(ctx, session, beside)
+               : om_gpu_cache_begin(ctx, session, options->cache_folder));
   *out_session = session;
   session = NULL; /* the caller owns it now */
 done:
@@ -270,12 +294,17 @@ static om_status open_session(om_ctx *ctx,
                               om_mode mode,
                               om_provider_session **out_session) {
   om_gpu_options chosen;
+  bool is_tried = false;
   (void)self;
   *out_session = NULL;
   OM_TRY(om_gpu_read_options(ctx, options, &chosen));
   if (chosen.prepared) return om_gpu_prepared_take(ctx, chosen.prepared, mode, out_session);
-  OM_TRY(om_gpu_session_open(ctx, &chosen, mode, out_session));
-  om_status st = mode == OM_MODE_EXACT ? try_device(ctx, *out_session) : OM_OK;
+  if (chosen.shared) {
+    OM_TRY(om_gpu_prepared_share(ctx, &chosen, mode, out_session, &is_tried));
+  } else {
+    OM_TRY(om_gpu_session_open(ctx, &chosen, mode, NULL, out_session));
+  }
+  om_status st = mode == OM_MODE_EXACT && !is_tried ? try_device(ctx, *out_session) : OM_OK;
   if (st != OM_OK) {
     om_gpu_session_close(ctx, *out_session);
     *out_session = NULL;

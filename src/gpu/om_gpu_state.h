@@ -128,9 +128,10 @@ typedef struct om_gpu_slot { /* where a block of a region lies */
 /* ---- Sessions, plans, regions ---- */
 
 struct om_provider_session {
-  const om_hal *hal;     /* static */
-  om_hal_device *device; /* owned */
-  om_hal_limits limits;  /* copies of the device's */
+  const om_hal *hal;       /* static */
+  om_hal_device *device;   /* owned */
+  om_gpu_prepared *shared; /* counted; whose device this one is beside. NULL: none */
+  om_hal_limits limits;    /* copies of the device's */
   om_hal_features features;
   om_mode mode;
   bool no_fusion;
@@ -261,10 +262,12 @@ struct om_gpu_binder {
 
 /* The caller's options (NULL: none), as far as its build knew them. */
 om_status om_gpu_read_options(om_ctx *ctx, const void *options, om_gpu_options *out_options);
-/* A session with its device, which has not been tried yet. */
+/* A session with its device, which has not been tried yet. `beside`: whose device it shares; it is
+ * not called meanwhile. NULL: nobody's. */
 om_status om_gpu_session_open(om_ctx *ctx,
                               const om_gpu_options *options,
                               om_mode mode,
+                              const om_provider_session *beside,
                               om_provider_session **out_session);
 void om_gpu_session_close(om_ctx *ctx, om_provider_session *session);
 /* Moves what was made ready, and its memory, to the context's owner. */
@@ -272,6 +275,14 @@ om_status om_gpu_prepared_take(om_ctx *ctx,
                                om_gpu_prepared *prepared,
                                om_mode mode,
                                om_provider_session **out_session);
+/* A session beside others of the prepared device; *out_is_tried: exact mode is earned. */
+om_status om_gpu_prepared_share(om_ctx *ctx,
+                                const om_gpu_options *options,
+                                om_mode mode,
+                                om_provider_session **out_session,
+                                bool *out_is_tried);
+/* Counts one user less; the last one closes the device. */
+void om_gpu_prepared_leave(om_gpu_prepared *prepared);
 
 /* ---- om_gpu_weights.c ---- */
 

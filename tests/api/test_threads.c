@@ -1,6 +1,6 @@
-/* Threads: sessions of one model side by side, one session called from many threads, on the CPU,
- * the null device and Vulkan. The thread sanitizer's build runs this too, without Vulkan: drivers
- * are not built for it. */
+/* Threads: sessions of one model side by side, with devices of their own or on a shared one; one
+ * session called from many threads; on the CPU, the null device and Vulkan. The thread sanitizer's
+ * build runs this too, without Vulkan: drivers are not built for it. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,14 +24,15 @@
 #  endif
 #endif
 
-enum { THREAD_COUNT = 4, RUN_COUNT = 10, ROWS = 3, COLUMNS = 4 };
+enum { THREAD_COUNT = 4, MOST_THREADS = 8, RUN_COUNT = 10, ROWS = 3, COLUMNS = 4 };
 
 static const char model_path[] = OM_SOURCE_DIR "/tests/api/example.onnx"; /* y = Relu(x) * 2 */
 
 typedef struct worker {
   const char *backend; /* NULL: the CPU alone */
   const om_model *model;
-  om_session *session; /* NULL: each worker makes its own */
+  om_session *session;     /* NULL: each worker makes its own */
+  om_gpu_prepared *shared; /* not NULL: one for each run, on this device */
   int number;
   bool checks_values;
   char problem[OM_MAX_MESSAGE]; /* "": none. Asserts belong to the main thread. */
@@ -39,6 +40,7 @@ typedef struct worker {
 
 static om_status create_session(const om_model *model,
                                 const char *backend,
+                                om_gpu_prepared *shared,
                                 om_session **out_session,
                                 om_error *error) {
   om_gpu_options gpu = OM_GPU_OPTIONS_INIT;
@@ -47,6 +49,7 @@ static om_status create_session(const om_model *model,
   if (backend) {
     gpu.backend = backend;
     gpu.device = strcmp(backend, "vulkan") == 0 ? getenv("OM_TEST_DEVICE") : NULL;
+    gpu.shared = shared;
     options.provider = om_gpu_provider();
     options.provider_options = &gpu;
     options.require_gpu = true;
@@ -75,37 +78,60 @@ static void *work(void *argument) {
   om_error error = {0};
   om_session *own = NULL;
   om_status status = OM_OK;
-  if (!w->session) status = create_session(w->model, w->backend, &own, &error);
   for (int run = 0; status == OM_OK && run < RUN_COUNT; ++run) {
-    status = run_once(w, w->session ? w->session : own, run, &error);
+    if (!w->session && !own) {
+      status = create_session(w->model, w->backend, w->shared, &own, &error);
+    }
+    if (status == OM_OK) status = run_once(w, w->session ? w->session : own, run, &error);
+    if (w->shared) om_session_destroy(own);
+    if (w->shared) own = NULL;
   }
   if (status != OM_OK) snprintf(w->problem, sizeof w->problem, "%s", error.message);
   om_session_destroy(own);
   return NULL;
 }
 
-static void run_workers(const char *backend, bool shares_session) {
-  pthread_t threads[THREAD_COUNT];
-  worker workers[THREAD_COUNT] = {0};
+static om_gpu_prepared *prepare(const char *backend) {
+  om_error error = {0};
+  om_gpu_prepared *prepared = NULL;
+  bool is_done = false;
+  om_gpu_options options = OM_GPU_OPTIONS_INIT;
+  options.backend = backend;
+  options.device = strcmp(backend, "vulkan") == 0 ? getenv("OM_TEST_DEVICE") : NULL;
+  om_status st = om_gpu_prepare_begin(&options, OM_MODE_EXACT, NULL, &prepared, &error);
+  while (st == OM_OK && !is_done) st = om_gpu_prepare_poll(prepared, &is_done, &error);
+  if (st != OM_OK) fail_msg("%s", error.message);
+  return prepared;
+}
+
+typedef enum sharing { NOTHING, SESSION, DEVICE } sharing;
+
+static void run_workers(const char *backend, sharing shares) {
+  pthread_t threads[MOST_THREADS];
+  worker workers[MOST_THREADS] = {0};
+  const int count = shares == DEVICE ? MOST_THREADS : THREAD_COUNT;
   om_model *model = NULL;
   om_session *session = NULL;
+  om_gpu_prepared *shared = shares == DEVICE ? prepare(backend) : NULL;
   om_error error = {0};
   if (om_model_load_file(model_path, NULL, &model, &error) != OM_OK) fail_msg("%s", error.message);
-  if (shares_session && create_session(model, backend, &session, &error) != OM_OK) {
+  if (shares == SESSION && create_session(model, backend, NULL, &session, &error) != OM_OK) {
     fail_msg("%s", error.message);
   }
-  for (int i = 0; i < THREAD_COUNT; ++i) {
+  for (int i = 0; i < count; ++i) {
     workers[i].backend = backend;
     workers[i].model = model;
     workers[i].session = session;
+    workers[i].shared = shared;
     workers[i].number = i;
     workers[i].checks_values = !backend || strcmp(backend, "null") != 0;
     assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
   }
-  for (int i = 0; i < THREAD_COUNT; ++i) pthread_join(threads[i], NULL);
+  for (int i = 0; i < count; ++i) pthread_join(threads[i], NULL);
   om_session_destroy(session);
+  om_gpu_prepared_destroy(shared);
   om_model_destroy(model);
-  for (int i = 0; i < THREAD_COUNT; ++i) {
+  for (int i = 0; i < count; ++i) {
     if (workers[i].problem[0] != '\0') fail_msg("thread %d: %s", i, workers[i].problem);
   }
 }
@@ -122,34 +148,45 @@ static void skip_without_vulkan(void) {
 
 static void sessions_on_the_cpu(void **state) {
   (void)state;
-  run_workers(NULL, false);
+  run_workers(NULL, NOTHING);
 }
 
 static void one_session_on_the_cpu(void **state) {
   (void)state;
-  run_workers(NULL, true);
+  run_workers(NULL, SESSION);
 }
 
 static void sessions_on_the_null_device(void **state) {
   (void)state;
-  run_workers("null", false);
+  run_workers("null", NOTHING);
+}
+
+static void sessions_that_share_the_null_device(void **state) {
+  (void)state;
+  run_workers("null", DEVICE);
 }
 
 static void one_session_on_the_null_device(void **state) {
   (void)state;
-  run_workers("null", true);
+  run_workers("null", SESSION);
 }
 
 static void sessions_on_vulkan(void **state) {
   (void)state;
   skip_without_vulkan();
-  run_workers("vulkan", false);
+  run_workers("vulkan", NOTHING);
+}
+
+static void sessions_that_share_vulkan(void **state) {
+  (void)state;
+  skip_without_vulkan();
+  run_workers("vulkan", DEVICE);
 }
 
 static void one_session_on_vulkan(void **state) {
   (void)state;
   skip_without_vulkan();
-  run_workers("vulkan", true);
+  run_workers("vulkan", SESSION);
 }
 
 int main(void) {
@@ -157,8 +194,10 @@ int main(void) {
       cmocka_unit_test(sessions_on_the_cpu),
       cmocka_unit_test(one_session_on_the_cpu),
       cmocka_unit_test(sessions_on_the_null_device),
+      cmocka_unit_test(sessions_that_share_the_null_device),
       cmocka_unit_test(one_session_on_the_null_device),
       cmocka_unit_test(sessions_on_vulkan),
+      cmocka_unit_test(sessions_that_share_vulkan),
       cmocka_unit_test(one_session_on_vulkan),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -128,12 +128,17 @@ static void an_index_past_the_end_is_named(void **state) {
   assert_null(device);
 }
 
+typedef struct opener { /* of a thread */
+  const hf_target *target;
+  om_hal_device *opened; /* the thread's devices are beside this one; NULL: beside none */
+} opener;
+
 /* A device, a context and an error of its own for each thread, as sessions have them. */
 static void *open_and_copy(void *arg) {
   om_error error = {0};
   om_ctx ctx = {.allocator = om_default_allocator(), .error = &error, .thread_count = 1};
-  const hf_target *target = arg;
-  const om_hal *hal = target->hal;
+  const opener *own = arg;
+  const om_hal *hal = own->target->hal;
   om_status st = OM_OK;
   for (int round = 0; round < 5 && st == OM_OK; ++round) {
     om_hal_device *device = NULL;
@@ -141,7 +146,8 @@ static void *open_and_copy(void *arg) {
     om_hal_recording *recording = NULL;
     uint64_t number = 0;
     const float values[4] = {1.0F, 2.0F, 3.0F, 4.0F};
-    st = hf_open_target(&ctx, target, &device);
+    st = own->opened ? hal->open_beside(&ctx, own->opened, &device)
+                     : hf_open_target(&ctx, own->target, &device);
     if (st == OM_OK) st = hal->buffer_create(&ctx, device, OM_HAL_DEVICE, 16, &buffer);
     if (st == OM_OK) st = hal->upload(&ctx, device, buffer, 0, values, sizeof values);
     if (st == OM_OK) st = hal->recording_begin(&ctx, device, 0, 0, &recording);
@@ -156,17 +162,47 @@ static void *open_and_copy(void *arg) {
   return st == OM_OK ? NULL : arg;
 }
 
-static void devices_in_threads(void **state) {
-  (void)state;
-  pthread_t threads[4];
-  for (int i = 0; i < 4; ++i) {
-    assert_int_equal(pthread_create(&threads[i], NULL, open_and_copy, &hf.target), 0);
+static void open_in_threads(om_hal_device *opened) {
+  enum { THREADS = 4 };
+  pthread_t threads[THREADS];
+  opener own = {&hf.target, opened};
+  for (int i = 0; i < THREADS; ++i) {
+    assert_int_equal(pthread_create(&threads[i], NULL, open_and_copy, &own), 0);
   }
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < THREADS; ++i) {
     void *result = NULL;
     assert_int_equal(pthread_join(threads[i], &result), 0);
     assert_null(result);
   }
+}
+
+static void devices_in_threads(void **state) {
+  (void)state;
+  open_in_threads(NULL);
+}
+
+static void devices_beside_one_in_threads(void **state) {
+  (void)state;
+  om_hal_device *device = NULL;
+  HF_OK(hf_open_target(&hf.ctx, &hf.target, &device));
+  open_in_threads(device);
+  hf.target.hal->close(&hf.ctx, device);
+}
+
+static void a_device_beside_is_alike(void **state) {
+  (void)state;
+  om_hal_device *devices[2] = {NULL, NULL};
+  const om_hal *hal = hf.target.hal;
+  om_gpu_device words[2];
+  HF_OK(hf_open_target(&hf.ctx, &hf.target, &devices[0]));
+  HF_OK(hal->open_beside(&hf.ctx, devices[0], &devices[1]));
+  assert_ptr_not_equal(devices[0], devices[1]);
+  for (int i = 0; i < 2; ++i) hal->describe(devices[i], &words[i]);
+  assert_string_equal(words[0].uuid, words[1].uuid);
+  assert_memory_equal(hal->limits(devices[0]), hal->limits(devices[1]), sizeof(om_hal_limits));
+  assert_memory_equal(
+      hal->features(devices[0]), hal->features(devices[1]), sizeof(om_hal_features));
+  for (int i = 2; i-- > 0;) hal->close(&hf.ctx, devices[i]);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -178,6 +214,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(opened_twice_at_once, no_device, nothing_left),
     cmocka_unit_test_setup_teardown(an_index_past_the_end_is_named, no_device, nothing_left),
     cmocka_unit_test_setup_teardown(devices_in_threads, no_device, nothing_left),
+    cmocka_unit_test_setup_teardown(a_device_beside_is_alike, no_device, nothing_left),
+    cmocka_unit_test_setup_teardown(devices_beside_one_in_threads, no_device, nothing_left),
 };
 
 HF_MAIN(tests, NULL, NULL)

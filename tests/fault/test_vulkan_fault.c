@@ -276,9 +276,10 @@ static PFN_vkVoidFunction VKAPI_PTR get_instance_proc(VkInstance instance, const
 enum { BYTES = 4096, BIG_BYTES = 9 * 1024 * 1024 }; /* more than one half of the staging memory */
 
 typedef struct scenario {
-  om_hal_device *device;
+  om_hal_device *device, *beside;
   om_hal_kernel *kernel;
   om_hal_buffer *a, *b, *big, *down;
+  om_hal_buffer *other; /* of the one beside */
   om_hal_recording *recording;
   uint64_t ns[2];
   float values[BYTES / sizeof(float)];
@@ -328,6 +329,16 @@ static om_status load_kept(om_ctx *ctx) {
   return hal->cache_load(ctx, s.device, data, bytes);
 }
 
+/* A device beside it, with an upload of its own. */
+static om_status play_beside(om_ctx *ctx) {
+  uint64_t number = 0;
+  OM_TRY(hal->open_beside(ctx, s.device, &s.beside));
+  OM_TRY(hal->buffer_create(ctx, s.beside, OM_HAL_DEVICE, BYTES, &s.other));
+  OM_TRY(hal->upload(ctx, s.beside, s.other, 0, s.values, BYTES));
+  OM_TRY(hal->submit(ctx, s.beside, NULL, 0, &number));
+  return hal->wait(ctx, s.beside, number);
+}
+
 static om_status play(om_ctx *ctx) {
   const om_hal_kernel_desc desc = hf_kernel_desc(HF_ADD_SCALAR);
   OM_TRY(open_device(ctx));
@@ -341,11 +352,14 @@ static om_status play(om_ctx *ctx) {
   OM_TRY(record(ctx));
   for (int run = 0; run < 2; ++run) OM_TRY(submit_and_wait(ctx));
   OM_TRY(hal->download(ctx, s.device, s.down, 0, s.values, BYTES));
+  OM_TRY(play_beside(ctx));
   return hal->timestamps(ctx, s.recording, 2, s.ns);
 }
 
 /* Whatever was made; what was not is NULL. */
 static void clean_up(om_ctx *ctx) {
+  if (s.beside) hal->buffer_destroy(ctx, s.beside, s.other);
+  hal->close(ctx, s.beside);
   if (s.device) {
     hal->recording_destroy(ctx, s.device, s.recording);
     hal->kernel_destroy(ctx, s.device, s.kernel);
@@ -493,6 +507,33 @@ static void a_lost_device_stays_lost(void **state) {
   it_works_when_nothing_fails(NULL);
 }
 
+/* Whichever of the two it is that meets the loss. */
+static void a_device_is_lost_with_the_one_beside_it(void **state) {
+  (void)state;
+  om_ctx *ctx = &hf.ctx;
+  for (int i = 0; i < 2; ++i) {
+    om_hal_device *more = NULL;
+    om_hal_recording *recording = NULL;
+    uint64_t number = 0;
+    HF_OK(play(ctx));
+    HF_OK(hal->upload(ctx, s.beside, s.other, 0, s.values, BYTES));
+    fault.only = "vkQueueSubmit";
+    fault.result = VK_ERROR_DEVICE_LOST;
+    if (i == 0) {
+      HF_FAILS(submit_and_wait(ctx), OM_E_DEVICE_LOST, "vkQueueSubmit");
+    } else {
+      HF_FAILS(hal->submit(ctx, s.beside, NULL, 0, &number), OM_E_DEVICE_LOST, "vkQueueSubmit");
+    }
+    fault.only = NULL;
+    HF_FAILS(submit_and_wait(ctx), OM_E_DEVICE_LOST, "new session");
+    HF_FAILS(hal->recording_begin(ctx, s.beside, 1, 0, &recording), OM_E_DEVICE_LOST, "lost");
+    HF_FAILS(hal->open_beside(ctx, s.device, &more), OM_E_DEVICE_LOST, "lost");
+    assert_null(more);
+    clean_up(ctx);
+    expect_nothing_left();
+  }
+}
+
 static void out_of_memory_names_the_size(void **state) {
   (void)state;
   om_ctx *ctx = &hf.ctx;
@@ -620,6 +661,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(every_allocation_fails_once, reset),
     cmocka_unit_test_setup(kernels_are_made_all_or_none, reset),
     cmocka_unit_test_setup(a_lost_device_stays_lost, reset),
+    cmocka_unit_test_setup(a_device_is_lost_with_the_one_beside_it, reset),
     cmocka_unit_test_setup(out_of_memory_names_the_size, reset),
     cmocka_unit_test_setup(an_old_device_is_refused, reset),
     cmocka_unit_test_setup(a_device_without_compute_is_refused, reset),

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "harness/om_test_compare.h"
+#include "harness/om_test_shared.h"
 
 om_model *om_test_load_model(const char *path) {
   om_error error = {0};
@@ -17,7 +18,9 @@ om_model *om_test_load_model(const char *path) {
   return model;
 }
 
-om_session *om_test_open(const om_model *model, const om_test_executor *executor) {
+static om_session *open_beside(const om_model *model,
+                               const om_test_executor *executor,
+                               om_gpu_prepared *shared) {
   om_error error = {0};
   om_session *session = NULL;
   om_gpu_options gpu = OM_GPU_OPTIONS_INIT;
@@ -27,12 +30,22 @@ om_session *om_test_open(const om_model *model, const om_test_executor *executor
   if (executor->backend) {
     gpu.backend = executor->backend;
     gpu.device = getenv("OM_TEST_DEVICE");
+    gpu.shared = shared;
     options.provider = om_gpu_provider();
     options.provider_options = &gpu;
     options.require_gpu = true;
   }
   if (om_session_create(model, &options, &session, &error) != OM_OK) fail_msg("%s", error.message);
   return session;
+}
+
+om_session *om_test_open(const om_model *model, const om_test_executor *executor) {
+  const bool is_vulkan = executor->backend && strcmp(executor->backend, "vulkan") == 0;
+  return open_beside(model, executor, is_vulkan ? om_test_shared_device() : NULL);
+}
+
+om_session *om_test_open_alone(const om_model *model, const om_test_executor *executor) {
+  return open_beside(model, executor, NULL);
 }
 
 void om_test_check_placement(om_session *session, const om_named_tensor *inputs, size_t count) {

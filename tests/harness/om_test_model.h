@@ -13,7 +13,9 @@ typedef struct om_test_executor {
   uint32_t thread_count; /* 0: all cores */
 } om_test_executor;
 
+/* On the program's device, or on one of its own. */
 om_session *om_test_open(const om_model *model, const om_test_executor *executor);
+om_session *om_test_open_alone(const om_model *model, const om_test_executor *executor);
 
 /* Runs the model's first output into memory that the caller frees. On a device it checks that the
  * whole of the model is one region. */

@@ -4,6 +4,7 @@
 
 #include "harness/om_fault.h"
 #include "harness/om_test_case.h"
+#include "harness/om_test_shared.h"
 #include "harness/om_test_wait.h"
 #include "onemodel/gpu.h"
 #include "onnx/om_model.h"
@@ -85,6 +86,7 @@ static om_status create_session(om_ctx *ctx,
     options.provider_options = &gpu;
     options.require_gpu = args->require_gpu;
   }
+  if (args->backend && strcmp(args->backend, "vulkan") == 0) gpu.shared = om_test_shared_device();
   if (args->backend && strcmp(args->backend, "webgpu") == 0) {
     if (!om_test_prepare_page()) return OM_FAIL(ctx, OM_E_INTERNAL, "There is no device.");
     OM_TRY(om_test_prepare(&gpu, args->mode, &r->prepared, ctx->error));
@@ -200,6 +202,7 @@ done:
     om_session_destroy(r->session);
     om_model_destroy(r->model);
     om_gpu_prepared_destroy(r->prepared);
+    om_test_shared_check(st);
     if (st == OM_OK && r->log.error_count > 0) {
       st = OM_FAIL(ctx,
                    OM_E_INTERNAL,

@@ -289,13 +289,12 @@ static void *work(void *argument) {
 
 /* Half of the threads share one exact session on the device, or on the CPU where there is none;
  * two an exact one on the CPU; two are busy with a fast one. */
-static void bits_stay_beside_other_sessions(void **state) {
+static void check_beside_others(om_session *(*open)(const om_model *, const om_test_executor *)) {
   inputs in[WATCHED];
   om_tensor expected[WATCHED];
   om_session *sessions[3];
   worker workers[THREADS] = {0};
   pthread_t threads[THREADS];
-  (void)state;
   if (!are_there) OM_TEST_SKIP("the models could not be made");
   const char *device = om_test_backend_is_there("vulkan") ? "vulkan" : NULL;
   om_model *model = load("bert_new");
@@ -306,7 +305,7 @@ static void bits_stay_beside_other_sessions(void **state) {
     expected[i] = om_test_run_model(
         model, &(om_test_executor){NULL, OM_MODE_EXACT, 1}, in[i].items, in[i].count);
   }
-  for (size_t i = 0; i < 3; ++i) sessions[i] = om_test_open(model, &executors[i]);
+  for (size_t i = 0; i < 3; ++i) sessions[i] = open(model, &executors[i]);
   for (uint32_t i = 0; i < THREADS; ++i) {
     const uint32_t kind = i < 4 ? 0 : i < 6 ? 1 : 2;
     workers[i] = (worker){.session = sessions[kind],
@@ -326,12 +325,24 @@ static void bits_stay_beside_other_sessions(void **state) {
   om_model_destroy(model);
 }
 
+static void bits_stay_beside_other_sessions(void **state) {
+  (void)state;
+  check_beside_others(om_test_open);
+}
+
+static void bits_stay_beside_other_devices(void **state) {
+  (void)state;
+  check_beside_others(om_test_open_alone);
+}
+
 int main(void) {
-  struct CMUnitTest tests[OM_COUNT_OF(models) + 1];
+  struct CMUnitTest tests[OM_COUNT_OF(models) + 2];
   for (size_t i = 0; i < OM_COUNT_OF(models); ++i) {
     void *model = (void *)(uintptr_t)&models[i];
     tests[i] = (struct CMUnitTest){models[i].name, encoder, NULL, NULL, model};
   }
   tests[OM_COUNT_OF(models)] = (struct CMUnitTest)cmocka_unit_test(bits_stay_beside_other_sessions);
+  tests[OM_COUNT_OF(models) + 1] =
+      (struct CMUnitTest)cmocka_unit_test(bits_stay_beside_other_devices);
   return cmocka_run_group_tests(tests, prepare, NULL);
 }

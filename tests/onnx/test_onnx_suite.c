@@ -3,14 +3,13 @@
  * Every model runs on the CPU in exact mode and is compared with the outputs beside it. Where a
  * Vulkan device is there, models whose every node it takes run on it too: in exact mode with the
  * CPU's bits, in fast mode within the limits of ONNX's own runner; where it does not take them as
- * they are, with shapes, axes and the like as constants (om_folder_fix_inputs). A session on a
- * software device takes seconds to make, so only the first model of each set of operators does
- * that, and none of those that spell an operator out (_expanded); tests/ops has the device's own
- * cases. --all: every model.
+ * they are, with shapes, axes and the like as constants (om_folder_fix_inputs). Where each session
+ * has to open a device, with the validation layer, that takes seconds: only the first model of each
+ * set of operators does it then, and none of those that spell an operator out (_expanded).
  *
  * skips.txt names what does not pass yet, with reasons. Output is TAP.
  *
- *     test_onnx_suite [--all] [PART OF A NAME]
+ *     test_onnx_suite [PART OF A NAME]
  *
  *                                             $OM_ONNX_DATA: another folder with the data
  *                                             $OM_TEST_BACKENDS: "cpu" or "cpu,vulkan"
@@ -23,6 +22,7 @@
 #include "harness/om_folder.h"
 #include "harness/om_skips.h"
 #include "harness/om_test_case.h"
+#include "harness/om_test_shared.h"
 #include "onemodel/gpu.h"
 
 /* Exact mode keeps far closer limits than ONNX's own runner, whose limits serve fast mode. */
@@ -37,7 +37,6 @@ typedef struct suite {
   om_skips skips;
   const char *part; /* of the names to run; NULL: all */
   bool has_vulkan;
-  bool wants_all;    /* on the device */
   om_pool pool;      /* of the list below */
   const char **seen; /* the sets of operators that ran on the device */
   size_t seen_count, seen_capacity;
@@ -77,6 +76,7 @@ static om_status run_device(
   om_session_options options = OM_SESSION_OPTIONS_INIT;
   gpu.backend = "vulkan";
   gpu.device = getenv("OM_TEST_DEVICE");
+  gpu.shared = om_test_shared_device();
   options.mode = mode;
   options.provider = om_gpu_provider();
   options.provider_options = &gpu;
@@ -103,7 +103,7 @@ static char *operators_of(suite *s, const om_model *model) {
 
 static bool wants_device(suite *s, const om_model *model, const char *name) {
   if (!s->has_vulkan) return false;
-  if (s->wants_all) return true;
+  if (om_test_shared_device()) return true;
   const char *operators = operators_of(s, model);
   if (!operators || strstr(name, "_expanded")) return false;
   for (size_t i = 0; i < s->seen_count; ++i) {
@@ -128,6 +128,7 @@ static void test_device(suite *s, om_folder *folder, const char *name, om_folder
       st = om_folder_fix_inputs(&s->ctx, folder, &did_change);
       if (did_change) st = run_device(s, folder, runs[i].mode, right, &is_taken);
     }
+    om_test_shared_check(st);
     if (!is_taken) return;
     ++s->on_device;
     report(s, name, runs[i].where, st == OM_OK ? NULL : s->error.message);
@@ -189,8 +190,7 @@ int main(int argc, char **argv) {
     return 77;
   }
   s.ctx = (om_ctx){.allocator = om_default_allocator(), .error = &s.error, .thread_count = 1};
-  s.wants_all = argc > 1 && strcmp(argv[1], "--all") == 0;
-  s.part = argc > 1 + s.wants_all ? argv[1 + s.wants_all] : NULL;
+  s.part = argc > 1 ? argv[1] : NULL;
   s.has_vulkan = (!backends || strstr(backends, "vulkan")) && om_test_backend_is_there("vulkan");
   if (om_skips_read(&s.ctx, OM_SOURCE_DIR "/tests/onnx/skips.txt", &s.skips) != OM_OK) {
     printf("Bail out! %s\n", s.error.message);

@@ -15,6 +15,8 @@
 #ifndef GPU_RIG_H
 #define GPU_RIG_H
 
+#include <stdlib.h>
+
 #include "gpu/om_gpu_state.h"
 #include "harness/om_test_skip.h"
 
@@ -69,6 +71,7 @@ static inline void rig_open_with(gpu_rig *rig, const om_gpu_options *options, om
 static inline void rig_open(gpu_rig *rig, const char *backend, om_mode mode, bool no_fusion) {
   om_gpu_options options = OM_GPU_OPTIONS_INIT;
   options.backend = backend;
+  if (!backend || strcmp(backend, "null") != 0) options.device = getenv("OM_TEST_DEVICE");
   options.no_fusion = no_fusion;
   rig_open_with(rig, &options, mode);
 }

@@ -88,6 +88,80 @@ static void test_what_does_not_fit(void **state) {
   om_gpu_prepared_destroy(prepared);
 }
 
+/* ---- Shared ---- */
+
+static om_status share(om_gpu_prepared *prepared,
+                       om_mode mode,
+                       bool no_sm90,
+                       om_provider_session **out_session) {
+  om_gpu_options options = OM_GPU_OPTIONS_INIT;
+  options.shared = prepared;
+  options.no_sm90 = no_sm90;
+  return om_gpu_provider()->open(&rig->ctx, om_gpu_provider(), &options, mode, out_session);
+}
+
+/* Sessions of both modes; the first goes on when the others and the owner have left. */
+static void sessions_share_it(const char *backend) {
+  for (int prepared_for = OM_MODE_FAST; prepared_for <= OM_MODE_EXACT; ++prepared_for) {
+    om_gpu_prepared *prepared = prepare(backend, (om_mode)prepared_for, true);
+    om_provider_session *sessions[3];
+    rig_check(rig, share(prepared, OM_MODE_EXACT, false, &rig->session));
+    for (int i = 0; i < 3; ++i) {
+      rig_check(rig, share(prepared, i > 0 ? OM_MODE_FAST : OM_MODE_EXACT, i > 1, &sessions[i]));
+      assert_string_equal(sessions[i]->info.device.uuid, rig->session->info.device.uuid);
+      assert_string_equal(sessions[i]->info.exact_failures, "");
+    }
+    assert_int_equal(sessions[0]->info.keeps_subnormals, rig->session->info.keeps_subnormals);
+    assert_int_equal(sessions[1]->info.has_sm90, rig->session->info.has_sm90);
+    assert_false(sessions[2]->info.has_sm90);
+    expect_refusal(prepared, (om_mode)prepared_for, "shared");
+    for (int i = 0; i < 3; ++i) om_gpu_provider()->close(&rig->ctx, sessions[i]);
+    om_gpu_prepared_destroy(prepared);
+
+    const uint32_t y = rig_unary(rig, "Relu", rig_input(rig, 1, (int64_t[]){4}));
+    const float x[4] = {-1.0F, 2.0F, -3.0F, 4.0F};
+    float result[4] = {0};
+    rig_compile(rig, (uint32_t[]){y}, 1);
+    rig_run(rig, (const void *[]){x}, (void *[]){result});
+    if (strcmp(rig->session->info.device.backend, "null") != 0) {
+      for (int i = 0; i < 4; ++i) assert_true(result[i] == (x[i] > 0 ? x[i] : 0));
+    }
+    rig_close(rig);
+  }
+}
+
+static void test_shared_null_device(void **state) {
+  (void)state;
+  sessions_share_it("null");
+}
+
+static void test_shared_device(void **state) {
+  (void)state;
+  if (!has_device()) OM_TEST_SKIP("there is no Vulkan device");
+  sessions_share_it(NULL);
+}
+
+static void expect_not_shared(om_gpu_prepared *prepared, const char *words) {
+  om_provider_session *session = NULL;
+  om_error_clear(&rig->error);
+  assert_int_equal(share(prepared, OM_MODE_EXACT, false, &session), OM_E_INVALID_ARGUMENT);
+  assert_null(session);
+  assert_non_null(strstr(rig->error.message, words));
+}
+
+static void test_what_cannot_be_shared(void **state) {
+  (void)state;
+  om_gpu_prepared *prepared = prepare("null", OM_MODE_EXACT, true);
+  rig_check(rig, open_with(prepared, OM_MODE_EXACT));
+  expect_not_shared(prepared, "taken");
+  om_gpu_prepared_destroy(prepared);
+  rig_close(rig);
+  if (!has_device()) return;
+  prepared = prepare(NULL, OM_MODE_EXACT, false);
+  expect_not_shared(prepared, "not done");
+  om_gpu_prepared_destroy(prepared);
+}
+
 static void test_failures_are_told(void **state) {
   const om_gpu_options options = options_for("glide");
   om_gpu_prepared *prepared = NULL;
@@ -109,6 +183,9 @@ int main(void) {
       cmocka_unit_test(test_device),
       cmocka_unit_test(test_nobody_takes_it),
       cmocka_unit_test(test_what_does_not_fit),
+      cmocka_unit_test(test_shared_null_device),
+      cmocka_unit_test(test_shared_device),
+      cmocka_unit_test(test_what_cannot_be_shared),
       cmocka_unit_test(test_failures_are_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
  * caller has waited for the last submission that uses the object.
  *
  * Threads: one call on a device at a time, except kernels_create, which may use threads inside.
+ *          Devices beside each other (open_beside) may be called by a thread each.
  * Errors:  every function maps its interface's codes in one place and names the call:
  *          OM_E_DEVICE_LOST, OM_E_OUT_OF_DEVICE_MEMORY (with the size asked for), OM_E_UNSUPPORTED.
  */
@@ -133,6 +134,9 @@ struct om_hal {
   /* Opens the device with this index in list's order. takes_ptx: it has the feature sm90 where it
    * can; an NVIDIA H200's driver (580) takes 115 ms more for that. */
   om_status (*open)(om_ctx *ctx, size_t index, bool takes_ptx, om_hal_device **out_device);
+  /* A device of its own buffers, kernels and submissions on what an open one has from its driver.
+   * That one outlives it; one is lost with the other. NULL: the backend has no such devices. */
+  om_status (*open_beside)(om_ctx *ctx, om_hal_device *opened, om_hal_device **out_device);
   void (*close)(om_ctx *ctx, om_hal_device *device);
   /* As list has it. */
   void (*describe)(const om_hal_device *device, om_gpu_device *out_device);

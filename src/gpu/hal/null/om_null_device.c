@@ -103,6 +103,11 @@ om_status om_null_open(om_ctx *ctx, size_t index, bool takes_ptx, om_hal_device 
   return OM_OK;
 }
 
+om_status om_null_open_beside(om_ctx *ctx, om_hal_device *opened, om_hal_device **out_device) {
+  const om_null_device *device = om_null_device_of(opened);
+  return om_null_open(ctx, device->index, device->features.sm90, out_device);
+}
+
 const om_hal_limits *om_null_limits(const om_hal_device *device) {
   return &((const om_null_device *)device)->limits;
 }

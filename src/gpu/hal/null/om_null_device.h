@@ -87,6 +87,7 @@ static inline om_null_buffer *om_null_buffer_of(om_hal_buffer *buffer) {
 /* The backend's part of om_hal. */
 om_status om_null_list(om_ctx *ctx, om_gpu_device *devices, size_t capacity, size_t *out_count);
 om_status om_null_open(om_ctx *ctx, size_t index, bool takes_ptx, om_hal_device **out_device);
+om_status om_null_open_beside(om_ctx *ctx, om_hal_device *opened, om_hal_device **out_device);
 void om_null_close(om_ctx *ctx, om_hal_device *device);
 void om_null_describe(const om_hal_device *device, om_gpu_device *out_device);
 const om_hal_limits *om_null_limits(const om_hal_device *device);

@@ -187,6 +187,7 @@ const om_hal om_hal_null = {
     .name = "null",
     .list = om_null_list,
     .open = om_null_open,
+    .open_beside = om_null_open_beside,
     .close = om_null_close,
     .describe = om_null_describe,
     .limits = om_null_limits,

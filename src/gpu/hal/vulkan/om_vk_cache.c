@@ -33,27 +33,45 @@ static om_status create(
   return OM_VK_CHECK(ctx, device, result, "vkCreatePipelineCache");
 }
 
+/* Makes the cache of what there is, or adds it. */
+static om_status add(om_ctx *ctx, om_vk_device *device, const void *data, size_t bytes) {
+  om_status st = OM_OK;
+  VkPipelineCache more = VK_NULL_HANDLE;
+  om_vk_common *common = device->common;
+  pthread_rwlock_wrlock(&common->cache_lock);
+  if (!common->cache) {
+    st = create(ctx, device, data, bytes, &common->cache);
+  } else if (bytes > 0) {
+    st = create(ctx, device, data, bytes, &more);
+    VkResult result = VK_SUCCESS;
+    if (st == OM_OK) {
+      result = device->vk.vkMergePipelineCaches(device->handle, common->cache, 1, &more);
+      device->vk.vkDestroyPipelineCache(device->handle, more, NULL);
+      st = OM_VK_CHECK(ctx, device, result, "vkMergePipelineCaches");
+    }
+  }
+  pthread_rwlock_unlock(&common->cache_lock);
+  return st;
+}
+
 om_status om_vk_cache_load(om_ctx *ctx, om_hal_device *hal_device, const void *data, size_t bytes) {
   om_vk_device *device = om_vk_device_of(hal_device);
-  VkPipelineCache more = VK_NULL_HANDLE;
   OM_TRY(om_vk_device_check(ctx, device));
   if (bytes > 0 && !is_ours(device, data, bytes)) {
     om_log_write(ctx, OM_LOG_INFO, "Kept kernels of another device or driver were left out.");
     bytes = 0;
   }
-  if (!device->cache) return create(ctx, device, data, bytes, &device->cache);
-  if (bytes == 0) return OM_OK;
-  OM_TRY(create(ctx, device, data, bytes, &more));
-  VkResult result = device->vk.vkMergePipelineCaches(device->handle, device->cache, 1, &more);
-  device->vk.vkDestroyPipelineCache(device->handle, more, NULL);
-  return OM_VK_CHECK(ctx, device, result, "vkMergePipelineCaches");
+  return add(ctx, device, data, bytes);
 }
 
 om_status om_vk_cache_save(om_ctx *ctx, om_hal_device *hal_device, void *data, size_t *bytes) {
   om_vk_device *device = om_vk_device_of(hal_device);
   OM_TRY(om_vk_device_check(ctx, device));
-  if (!device->cache) return OM_FAIL(ctx, OM_E_INTERNAL, "The device keeps no kernels.");
-  VkResult result = device->vk.vkGetPipelineCacheData(device->handle, device->cache, bytes, data);
+  om_vk_common *common = device->common;
+  if (!common->cache) return OM_FAIL(ctx, OM_E_INTERNAL, "The device keeps no kernels.");
+  pthread_rwlock_rdlock(&common->cache_lock);
+  VkResult result = device->vk.vkGetPipelineCacheData(device->handle, common->cache, bytes, data);
+  pthread_rwlock_unlock(&common->cache_lock);
   OM_TRY(OM_VK_CHECK(ctx, device, result, "vkGetPipelineCacheData"));
   if (result != VK_INCOMPLETE) return OM_OK;
   return OM_FAIL(ctx, OM_E_INTERNAL, "%zu bytes are too few for the kept kernels.", *bytes);

@@ -1,7 +1,21 @@
-/* Opening and closing devices. */
+/* Opening and closing devices.
+ *
+ * Devices beside each other share a queue, which is locked for each call. Each counts its own
+ * submissions, and a recording begins behind a barrier against all that came before it, whose ever
+ * it was. A lost one is lost for all: whoever finds that waits for the queue before the others can
+ * see it, so that they may destroy what they own.
+ */
 #include "gpu/hal/vulkan/om_vk_device.h"
 
+#include "gpu/hal/vulkan/om_vk_cache.h"
 #include "gpu/hal/vulkan/om_vk_ptx.h"
+
+void om_vk_device_lose(om_vk_device *device) {
+  pthread_mutex_lock(&device->common->queue_lock);
+  (void)device->vk.vkDeviceWaitIdle(device->handle); /* fails at once where it is really gone */
+  atomic_store(&device->common->is_lost, true);
+  pthread_mutex_unlock(&device->common->queue_lock);
+}
 
 om_status om_vk_check(om_ctx *ctx,
                       om_vk_device *device,
@@ -9,17 +23,18 @@ om_status om_vk_check(om_ctx *ctx,
                       const char *call,
                       const char *file,
                       int line) {
-  if (result == VK_ERROR_DEVICE_LOST && !device->is_lost) {
-    device->is_lost = true;
-    /* From now on no wait is made, so this one sees to it that objects may be destroyed. It
-     * fails at once where the device is really gone. */
-    (void)device->vk.vkDeviceWaitIdle(device->handle);
-  }
+  if (result == VK_ERROR_DEVICE_LOST && !om_vk_is_lost(device)) om_vk_device_lose(device);
   return om_vk_status(ctx, result, call, file, line);
 }
 
+void om_vk_device_settle(om_vk_device *device) {
+  pthread_mutex_lock(&device->common->queue_lock);
+  (void)device->vk.vkDeviceWaitIdle(device->handle); /* whatever it says: nothing more is to do */
+  pthread_mutex_unlock(&device->common->queue_lock);
+}
+
 om_status om_vk_device_check(om_ctx *ctx, const om_vk_device *device) {
-  if (!device->is_lost) return OM_OK;
+  if (!om_vk_is_lost(device)) return OM_OK;
   return OM_FAIL(ctx, OM_E_DEVICE_LOST, "The device was lost; a new session may open it again.");
 }
 
@@ -225,6 +240,7 @@ static om_status create_layout(om_ctx *ctx, om_vk_device *device, uint32_t bindi
   return OM_VK_CHECK(ctx, device, result, "vkCreatePipelineLayout");
 }
 
+/* What each device has, also beside another. */
 static om_status create_objects(om_ctx *ctx, om_vk_device *device) {
   const VkCommandPoolCreateInfo pool_info = {
       .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
@@ -243,9 +259,7 @@ static om_status create_objects(om_ctx *ctx, om_vk_device *device) {
       device->vk.vkCreateCommandPool(device->handle, &pool_info, NULL, &device->commands);
   OM_TRY(OM_VK_CHECK(ctx, device, result, "vkCreateCommandPool"));
   result = device->vk.vkCreateSemaphore(device->handle, &semaphore_info, NULL, &device->timeline);
-  OM_TRY(OM_VK_CHECK(ctx, device, result, "vkCreateSemaphore"));
-  for (uint32_t i = 1; i <= OM_HAL_MAX_BINDINGS; ++i) OM_TRY(create_layout(ctx, device, i));
-  return OM_OK;
+  return OM_VK_CHECK(ctx, device, result, "vkCreateSemaphore");
 }
 
 static om_status choose_adapter(om_ctx *ctx, om_vk_device *device, size_t index) {
@@ -267,6 +281,22 @@ done:
   return st;
 }
 
+static om_status create_common(om_ctx *ctx, om_vk_device *device) {
+  om_vk_common *common = om_new_bytes(ctx, 1, sizeof *common);
+  if (!common) return OM_E_OUT_OF_MEMORY;
+  *common = (om_vk_common){.queue_lock = PTHREAD_MUTEX_INITIALIZER,
+                           .cache_lock = PTHREAD_RWLOCK_INITIALIZER};
+  device->common = common;
+  return OM_OK;
+}
+
+static void destroy_common(om_ctx *ctx, om_vk_device *device) {
+  if (!device->common || device->is_beside) return;
+  pthread_mutex_destroy(&device->common->queue_lock);
+  pthread_rwlock_destroy(&device->common->cache_lock);
+  om_delete(ctx, device->common);
+}
+
 om_status om_vk_device_open(om_ctx *ctx,
                             size_t index,
                             const om_vk_open_options *options,
@@ -276,6 +306,7 @@ om_status om_vk_device_open(om_ctx *ctx,
   *out_device = NULL;
 
   OM_GO_NEW(device, 1);
+  OM_GO(create_common(ctx, device));
   OM_GO(om_vk_instance_init(ctx, options->get_proc, &device->instance));
   OM_GO(choose_adapter(ctx, device, index));
   set_limits(device);
@@ -285,6 +316,7 @@ om_status om_vk_device_open(om_ctx *ctx,
   device->staging.is_always = options->uses_staging;
   OM_GO(create_handle(ctx, device));
   OM_GO(create_objects(ctx, device));
+  for (uint32_t i = 1; i <= OM_HAL_MAX_BINDINGS; ++i) OM_GO(create_layout(ctx, device, i));
   device->features.sm90 = device->has_addresses && om_vk_ptx_works(device);
 
   *out_device = (om_hal_device *)device;
@@ -299,18 +331,72 @@ om_status om_vk_open(om_ctx *ctx, size_t index, bool takes_ptx, om_hal_device **
   return om_vk_device_open(ctx, index, &options, out_device);
 }
 
-static void destroy_objects(om_ctx *ctx, om_vk_device *device) {
-  struct VolkDeviceTable *vk = &device->vk;
-  (void)vk->vkDeviceWaitIdle(device->handle); /* a lost device is closed all the same */
+om_status om_vk_open_beside(om_ctx *ctx, om_hal_device *hal_opened, om_hal_device **out_device) {
+  om_status st = OM_OK;
+  const om_vk_device *opened = (const om_vk_device *)hal_opened;
+  om_vk_device *device = NULL;
+  *out_device = NULL;
+
+  OM_GO(om_vk_device_check(ctx, opened));
+  OM_GO_NEW(device, 1);
+  device->adapter = opened->adapter;
+  device->limits = opened->limits;
+  device->features = opened->features;
+  device->cache_id = opened->cache_id;
+  device->handle = opened->handle;
+  device->vk = opened->vk;
+  device->queue = opened->queue;
+  device->common = opened->common;
+  device->is_beside = true;
+  device->pins_subgroups = opened->pins_subgroups;
+  device->has_addresses = opened->has_addresses;
+  memcpy(device->layouts, opened->layouts, sizeof device->layouts);
+  device->staging.is_always = opened->staging.is_always;
+  OM_GO(create_objects(ctx, device));
+  /* What one of them makes, the next one finds, whether it is kept for another process or not. */
+  OM_GO(om_vk_cache_load(ctx, (om_hal_device *)device, NULL, 0));
+
+  *out_device = (om_hal_device *)device;
+  device = NULL; /* the caller owns it now */
+done:
+  om_vk_close(ctx, (om_hal_device *)device);
+  return st;
+}
+
+/* Waits for this device's own submissions; a lost one has been waited for. */
+static void settle_own(om_vk_device *device) {
+  const VkSemaphoreWaitInfo info = {
+      .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+      .semaphoreCount = 1,
+      .pSemaphores = &device->timeline,
+      .pValues = &device->submitted,
+  };
+  if (om_vk_is_lost(device) || device->submitted == device->finished) return;
+  if (device->vk.vkWaitSemaphores(device->handle, &info, UINT64_MAX) == VK_SUCCESS) return;
+  om_vk_device_settle(device);
+}
+
+static void destroy_own(om_ctx *ctx, om_vk_device *device) {
   om_vk_staging_deinit(ctx, device);
   om_vk_modules_destroy(ctx, device);
-  vk->vkDestroyPipelineCache(device->handle, device->cache, NULL);
+  device->vk.vkDestroySemaphore(device->handle, device->timeline, NULL);
+  device->vk.vkDestroyCommandPool(device->handle, device->commands, NULL);
+}
+
+static void destroy_objects(om_ctx *ctx, om_vk_device *device) {
+  struct VolkDeviceTable *vk = &device->vk;
+  if (device->is_beside) {
+    settle_own(device);
+    destroy_own(ctx, device);
+    return;
+  }
+  om_vk_device_settle(device); /* a lost device is closed all the same */
+  destroy_own(ctx, device);
+  vk->vkDestroyPipelineCache(device->handle, device->common->cache, NULL);
   for (uint32_t i = 1; i <= OM_HAL_MAX_BINDINGS; ++i) {
     vk->vkDestroyPipelineLayout(device->handle, device->layouts[i].pipeline, NULL);
     vk->vkDestroyDescriptorSetLayout(device->handle, device->layouts[i].set, NULL);
   }
-  vk->vkDestroySemaphore(device->handle, device->timeline, NULL);
-  vk->vkDestroyCommandPool(device->handle, device->commands, NULL);
   om_vk_loader_lock();
   vk->vkDestroyDevice(device->handle, NULL);
   om_vk_loader_unlock();
@@ -321,5 +407,6 @@ void om_vk_close(om_ctx *ctx, om_hal_device *hal_device) {
   if (!device) return;
   if (device->handle) destroy_objects(ctx, device);
   om_vk_instance_deinit(ctx, &device->instance);
+  destroy_common(ctx, device);
   om_delete(ctx, device);
 }

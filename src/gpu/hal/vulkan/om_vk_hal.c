@@ -10,6 +10,7 @@ const om_hal om_hal_vulkan = {
     .name = "vulkan",
     .list = om_vk_list,
     .open = om_vk_open,
+    .open_beside = om_vk_open_beside,
     .close = om_vk_close,
     .describe = om_vk_describe,
     .limits = om_vk_limits,

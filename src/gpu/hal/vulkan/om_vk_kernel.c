@@ -59,8 +59,12 @@ static VkResult create_pipeline(const om_vk_device *device,
           },
       .layout = device->layouts[shader->binding_count].pipeline,
   };
-  return device->vk.vkCreateComputePipelines(
-      device->handle, device->cache, 1, &info, NULL, out_pipeline);
+  om_vk_common *common = device->common;
+  pthread_rwlock_rdlock(&common->cache_lock);
+  VkResult result = device->vk.vkCreateComputePipelines(
+      device->handle, common->cache, 1, &info, NULL, out_pipeline);
+  pthread_rwlock_unlock(&common->cache_lock);
+  return result;
 }
 
 static VkResult create_kernel(const om_vk_device *device,

@@ -35,8 +35,13 @@ static om_status submit_batch(om_ctx *ctx,
       .signalSemaphoreCount = 1,
       .pSignalSemaphores = &device->timeline,
   };
-  VkResult result = device->vk.vkQueueSubmit(device->queue, 1, &info, VK_NULL_HANDLE);
+  VkResult result = VK_SUCCESS;
+  pthread_mutex_lock(&device->common->queue_lock);
+  const bool is_lost = om_vk_is_lost(device); /* nobody waits for what comes behind the loss */
+  if (!is_lost) result = device->vk.vkQueueSubmit(device->queue, 1, &info, VK_NULL_HANDLE);
+  pthread_mutex_unlock(&device->common->queue_lock);
   OM_TRY(OM_VK_CHECK(ctx, device, result, "vkQueueSubmit"));
+  if (is_lost) return om_vk_device_check(ctx, device);
   device->submitted = number;
   return OM_OK;
 }
@@ -44,7 +49,7 @@ static om_status submit_batch(om_ctx *ctx,
 /* After a failure the caller has nothing to wait for, and destroys what it made: so nothing of
  * it may be running. */
 static om_status settle(om_vk_device *device, om_status st) {
-  if (st != OM_OK) (void)device->vk.vkDeviceWaitIdle(device->handle); /* the failure stands */
+  if (st != OM_OK) om_vk_device_settle(device); /* the failure stands */
   return st;
 }
 
@@ -88,7 +93,7 @@ static om_status ask(om_ctx *ctx, om_vk_device *device) {
   uint64_t value = 0;
   VkResult result = device->vk.vkGetSemaphoreCounterValue(device->handle, device->timeline, &value);
   OM_TRY(OM_VK_CHECK(ctx, device, result, "vkGetSemaphoreCounterValue"));
-  if (value > device->submitted) device->is_lost = true;
+  if (value > device->submitted) om_vk_device_lose(device);
   OM_TRY(om_vk_device_check(ctx, device));
   device->finished = value;
   return OM_OK;

@@ -78,7 +78,7 @@ om_status om_vk_staging_write(om_ctx *ctx,
 }
 
 void om_vk_staging_forget(om_ctx *ctx, om_vk_device *device, om_vk_buffer *buffer) {
-  if (buffer->staged <= device->finished || device->is_lost) return;
+  if (buffer->staged <= device->finished || om_vk_is_lost(device)) return;
   /* After a failure nothing is left running: submit and wait see to it. */
   if (buffer->staged > device->submitted) OM_IGNORE(flush(ctx, device));
   OM_IGNORE(om_vk_wait(ctx, (om_hal_device *)device, device->submitted));
