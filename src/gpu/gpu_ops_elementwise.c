@@ -12,6 +12,7 @@ static uint32_t primitives_of(const char *expression) {
     uint32_t primitives;
   } words[] = {
       {"om_div", OM_PRIMITIVE_DIVIDE},
+      {"om_quotient", OM_PRIMITIVE_DIVIDE},
       {"om_sqrt", OM_PRIMITIVE_SQRT},
       {"om_floor", OM_PRIMITIVE_ROUND},
       {"om_ceil", OM_PRIMITIVE_ROUND},

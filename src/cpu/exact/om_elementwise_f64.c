@@ -21,6 +21,7 @@
 #define om_is_nan(x)        isnan(x)
 #define om_ftz(x)           (x)
 #define om_div(a, b)        ((a) / (b))
+#define om_quotient(a, b)   ((a) / (b))
 #define om_neg(x)           (-(x))
 #define om_mul_add(a, b, c) ((a) * (b) + (c))
 

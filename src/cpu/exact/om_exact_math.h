@@ -42,6 +42,7 @@ typedef unsigned int uint;
 #  ifndef OM_NATIVE_DIVISION
 #    define OM_NATIVE_DIVISION (!OM_EXACT_PORTABLE)
 #  endif
+#  define OM_NATIVE_QUOTIENT OM_NATIVE_DIVISION
 static inline uint om_bits(float x) {
   uint u;
   memcpy(&u, &x, sizeof u);
@@ -68,6 +69,7 @@ static inline float om_native_sqrt(float x) {
 #  define OM_TO_FLOAT(x)     float(x)
 #  define OM_FAST            (OM_EXACT == 0)
 #  define OM_NATIVE_DIVISION OM_FAST
+#  define OM_NATIVE_QUOTIENT 0
 #  define om_bits(x)         floatBitsToUint(x)
 #  define om_native_sqrt(x)  sqrt(x)
 /* A function, so that a NaN's bits are no constant: WGSL refuses a constant NaN. */
@@ -228,8 +230,9 @@ OM_FN float om_compose(uint sign, uint mantissa, int exponent) {
 
 /* ---- Division and square root, correctly rounded ---- */
 
-OM_FN float om_div(float a, float b) {
-#if OM_NATIVE_DIVISION
+/* In fast variants of shaders too: what is rounded to whole numbers behind it depends on each bit. */
+OM_FN float om_quotient(float a, float b) {
+#if OM_NATIVE_QUOTIENT
   return a / b;
 #else
   uint ua = om_bits(om_ftz(a));
@@ -264,6 +267,14 @@ OM_FN float om_div(float a, float b) {
   }
   q = 2 * rest > m ? q + 1u : q;
   return om_compose(sign, q, exponent);
+#endif
+}
+
+OM_FN float om_div(float a, float b) {
+#if OM_NATIVE_DIVISION
+  return a / b;
+#else
+  return om_quotient(a, b);
 #endif
 }
 
@@ -392,10 +403,8 @@ OM_FN float om_exp(float x) {
 #endif
 }
 
-OM_FN float om_ln(float x) {
-#if OM_FAST
-  return log(x);
-#else
+/* In fast variants too, for what needs it right beside 1: there a device's own may be 2^-21 off. */
+OM_FN float om_ln_near(float x) {
   /* x = m * 2^n with sqrt(1/2) <= m < sqrt(2). */
   uint u = om_bits(om_ftz(x));
   uint from_root = u - 0x3f3504f3u;
@@ -426,6 +435,13 @@ OM_FN float om_ln(float x) {
   bits = (u & 0x7fffffffu) == 0u ? (OM_INFINITY_BITS | OM_SIGN_BIT) : bits;
   /* Negative, or NaN of either sign: as unsigned numbers these are the greatest. */
   return om_float(u > OM_INFINITY_BITS && u != OM_SIGN_BIT ? OM_NAN_BITS : bits);
+}
+
+OM_FN float om_ln(float x) {
+#if OM_FAST
+  return log(x);
+#else
+  return om_ln_near(x);
 #endif
 }
 
@@ -434,7 +450,7 @@ OM_FN float om_ln(float x) {
 OM_FN float om_expm1(float x) {
   OM_ALWAYS_PRECISE float u = om_exp(x);
   OM_ALWAYS_PRECISE float d = u - 1.0f;
-  OM_PRECISE float r = d * om_div(x, om_ln(u));
+  OM_PRECISE float r = d * om_div(x, om_ln_near(u));
   bool is_tiny = u == 1.0f;
   bool is_far = d == -1.0f || u > 1.0e30f;
   return is_tiny ? om_ftz(x) : (is_far || om_is_nan(x) ? d : r);
@@ -443,7 +459,7 @@ OM_FN float om_expm1(float x) {
 OM_FN float om_log1p(float x) {
   OM_ALWAYS_PRECISE float u = x + 1.0f;
   OM_ALWAYS_PRECISE float d = u - 1.0f;
-  OM_PRECISE float r = om_ln(u) * om_div(x, d);
+  OM_PRECISE float r = om_ln_near(u) * om_div(x, d);
   bool is_tiny = d == 0.0f;
   return is_tiny ? om_ftz(x) : (u > 1.0e30f || u == 0.0f || om_is_nan(x) ? om_ln(u) : r);
 }
