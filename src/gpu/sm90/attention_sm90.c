@@ -419,17 +419,26 @@ typedef struct row_pair {
   float best[2], sum[2];
 } row_pair;
 
+/* The lowest number. */
+SM90_INLINE float lowest_float(void) {
+  return as_float(0xff7fffffu);
+}
+
+/* What a mask adds, times log2 e. What is finite stays so: where the lowest number hides all keys of
+ * a row, they count alike. */
 SM90_INLINE float load_mask(const char *row, uint32_t at) {
 #if HALF
-  return (float)((const half *)row)[at];
+  return (float)((const half *)row)[at] * LOG2_E;
 #else
-  return ((const float *)row)[at];
+  const float mask = ((const float *)row)[at];
+  const float scaled = mask * LOG2_E;
+  return scaled < lowest_float() && mask >= lowest_float() ? lowest_float() : scaled;
 #endif
 }
 
 SM90_INLINE float with_mask(float score, float mask, bool selects) {
-  if (selects) return mask == 0.0f ? score : mask * LOG2_E;
-  return score + mask * LOG2_E;
+  if (selects) return mask == 0.0f ? score : mask;
+  return score + mask;
 }
 
 /* What a row's mask has for a thread's keys. Fetched before the products are waited for. */
@@ -575,9 +584,8 @@ SM90_INLINE void make_rows(
   const uint32_t thread_row = begin + thread_index() % GROUP / 32 * 16 + thread_index() % 32 / 4;
   const uint32_t q_at = shared_address(group * Q_BYTES);
   const float factor = load_q(q, begin, q_at, group) * a->p.scale * LOG2_E;
-  /* The lowest number, so that a difference of infinities cannot arise from what is masked out. */
-  const float lowest = as_float(0xff7fffffu);
-  row_pair rows = {.best = {lowest, lowest}, .sum = {0.0f, 0.0f}};
+  /* So that a difference of infinities cannot arise from what is masked out. */
+  row_pair rows = {.best = {lowest_float(), lowest_float()}, .sum = {0.0f, 0.0f}};
   float sums[RESULTS];
   ring place = {0, 0};
   shared_fence();
