@@ -78,7 +78,7 @@ typedef struct om_op_views {
   uint32_t input_count;
   /* How the call reads the input's elements; false: not to be changed. */
   bool (*get)(const om_op_call *call, uint32_t input, struct om_view *out_view);
-  bool (*accepts)(const struct om_view *view);
+  bool (*accepts)(uint32_t input, const struct om_view *view);
   /* From now on params say that the input is read so, whatever its own shape. */
   void (*set)(void *params, uint32_t input, const struct om_view *view);
 } om_op_views;

@@ -31,7 +31,8 @@ typedef struct om_attention_columns {
 typedef struct om_attention_params {
   om_attention_columns columns[3]; /* of Q, K and V */
   om_attention_perm perms[3];      /* of Q, K and V, before they are multiplied */
-  om_view views[3];                /* of rank above 0: the operand, in place of these two */
+  om_view views[4];                /* of rank above 0: the operand, in place of these two; of the
+                                      mask as well */
   om_attention_perm y_perm;        /* of the result */
   bool divides[3];                 /* Q, K, the scores are divided by their scale, not multiplied */
   bool selects;                    /* om_attention.selects */

@@ -132,7 +132,7 @@ static om_status make_view(om_ctx *ctx,
   memcpy(v.dims, x->dims, sizeof v.dims);
   om_dense_strides(x->rank, x->dims, v.strides);
   bool fits = x->dtype == dtype;
-  if (input < 3 && p->views[input].rank > 0) {
+  if (p->views[input].rank > 0) {
     v = p->views[input];
   } else if (input < 3) {
     fits = fits && take_columns(&p->columns[input], &v);
@@ -382,13 +382,15 @@ static bool get_view(const om_op_call *call, uint32_t input, om_view *out_view) 
 }
 
 /* At most two axes of batch, for that many the device takes wherever they lie; and elements side by
- * side along one of the axes that are multiplied. */
-static bool accepts_view(const om_view *view) {
+ * side along one of the axes that are multiplied. A mask begins with its first element, and has its
+ * keys side by side, or one for all. */
+static bool accepts_view(uint32_t input, const om_view *view) {
   enum { MOST_RANK = 4 };
-  if (view->rank > MOST_RANK) return false;
+  if (view->rank > MOST_RANK || view->rank < 2) return false;
   for (uint32_t i = 0; i < view->rank; ++i) {
     if (view->strides[i] < 0) return false;
   }
+  if (input == OM_ATTENTION_MASK) return view->offset == 0 && view->strides[view->rank - 1] <= 1;
   return view->strides[view->rank - 1] == 1 || view->strides[view->rank - 2] == 1;
 }
 
@@ -398,7 +400,7 @@ static void set_view(void *params, uint32_t input, const om_view *view) {
 }
 
 static const om_op_views views = {
-    .input_count = 3, .get = get_view, .accepts = accepts_view, .set = set_view};
+    .input_count = 4, .get = get_view, .accepts = accepts_view, .set = set_view};
 
 const om_op om_ops_attention[] = {
     {.domain = "onemodel",

@@ -18,6 +18,7 @@ static const om_rewrite *const table[] = {
     &om_rewrite_spread_heads,
     &om_rewrite_join_masks,
     &om_rewrite_attention,
+    &om_rewrite_sink_expand,
     &om_rewrite_packed_projections,
     &om_rewrite_transposes,
     &om_rewrite_fold_affine,

@@ -169,6 +169,7 @@ extern const om_rewrite om_rewrite_packed_projections;
 extern const om_rewrite om_rewrite_qlinear;
 extern const om_rewrite om_rewrite_quantized;
 extern const om_rewrite om_rewrite_scaled_products;
+extern const om_rewrite om_rewrite_sink_expand;
 extern const om_rewrite om_rewrite_spread_heads;
 extern const om_rewrite om_rewrite_transposes;
 extern const om_rewrite om_rewrite_variadic;

@@ -69,7 +69,7 @@ static om_status read_in_place(om_ctx *ctx, om_plan *plan, om_op_call *call) {
     om_view view;
     if (value == OM_NO_VALUE || !views->get(call, i, &view)) continue;
     const om_value_id source = trace(plan, value, &view);
-    if (source == value || !views->accepts(&view)) continue;
+    if (source == value || !views->accepts(i, &view)) continue;
     if (call->node == before.node) OM_TRY(copy_call(ctx, plan, &before, call));
     /* The copies just made are the plan's, to be changed. */
     ((om_value_id *)(uintptr_t)call->node->inputs)[i] = source;

@@ -414,6 +414,54 @@ static void spreads_heads_that_are_in_the_batch(void **state) {
   }
 }
 
+/* The Expand in front of a mask goes behind what is made of it, where attentions alone read that.
+ */
+static void expands_masks_last(void **state) {
+  static const char graph_form[] =
+      "(q: f32[2, 3, 5, 4], k: f32[2, 3, 4, 5], m: i64[2, 1, 1, 5]) -> y%s { "
+      "l = Constant() value_ints=[2, 1, 5, 5]; one = Constant() value_float=1.0; "
+      "low = Constant() value_float=-9000.0; e = Expand(m, l); f = Cast(e) to=1; "
+      "i = Sub(one, f); b = Cast(i) to=9; w = Where(b, low, i); p = MatMul(q, k); "
+      "s = Add(p, w); a = Softmax(s) axis=-1; y = MatMul(a, q); %s }";
+  static const struct {
+    const char *output, *node;
+    const char *maker; /* of the attention's mask */
+  } cases[] = {{"", "", "Expand"}, {", z", "z = Neg(w);", "Where"}, {", f", "", "Where"}};
+  float results[2][2 * 3 * 5 * 4];
+  (void)state;
+  for (size_t i = 0; i < OM_COUNT_OF(cases); ++i) {
+    om_session_options options = OM_SESSION_OPTIONS_INIT;
+    om_text_rig rig;
+    char text[1024];
+    float q[2 * 3 * 5 * 4], k[2 * 3 * 4 * 5];
+    int64_t m[] = {1, 1, 0, 1, 0, 1, 0, 0, 0, 0};
+    om_error error;
+    om_named_tensor y = {"y", {0}};
+    om_named_tensor in[] = {
+        {"q", om_tensor_of(OM_DTYPE_F32, 4, (int64_t[]){2, 3, 5, 4}, q)},
+        {"k", om_tensor_of(OM_DTYPE_F32, 4, (int64_t[]){2, 3, 4, 5}, k)},
+        {"m", om_tensor_of(OM_DTYPE_I64, 4, (int64_t[]){2, 1, 1, 5}, m)},
+    };
+    om_run_args args = {sizeof args, in, OM_COUNT_OF(in), &y, 1, NULL};
+    options.mode = OM_MODE_EXACT;
+    snprintf(text, sizeof text, graph_form, cases[i].output, cases[i].node);
+    om_text_rig_open(&rig, text, 17, &options);
+    const om_graph *graph = &rig.session->scope.graph;
+    const char *maker = NULL;
+    for (size_t n = 0; n < graph->node_count; ++n) {
+      if (strcmp(graph->nodes[n].type, "Attention") != 0) continue;
+      maker = graph->nodes[graph->values[graph->nodes[n].inputs[3]].producer].type;
+    }
+    if (!maker || strcmp(maker, cases[i].maker) != 0) fail_msg("case %zu", i);
+    fill(q, OM_COUNT_OF(q), 1);
+    fill(k, OM_COUNT_OF(k), 2);
+    if (om_session_run(rig.session, &args, &error) != OM_OK) fail_msg("%s", error.message);
+    memcpy(results[i > 0], y.tensor.data, sizeof results[0]);
+    if (i > 0) assert_memory_equal(results[0], results[1], sizeof results[0]);
+    om_text_rig_close(&rig);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(merges_what_exporters_write),
@@ -422,6 +470,7 @@ int main(void) {
       cmocka_unit_test(packs_projections_for_the_device),
       cmocka_unit_test(counts_a_part_of_a_shape_as_what_it_is),
       cmocka_unit_test(spreads_heads_that_are_in_the_batch),
+      cmocka_unit_test(expands_masks_last),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -424,8 +424,8 @@ SM90_INLINE float lowest_float(void) {
   return as_float(0xff7fffffu);
 }
 
-/* What a mask adds, times log2 e. What is finite stays so: where the lowest number hides all keys of
- * a row, they count alike. */
+/* What a mask adds, times log2 e. What is finite stays so: where the lowest number hides all keys
+ * of a row, they count alike. */
 SM90_INLINE float load_mask(const char *row, uint32_t at) {
 #if HALF
   return (float)((const half *)row)[at] * LOG2_E;
