@@ -202,6 +202,8 @@ static void bytes_are_those_of_floats(void **state) {
       {"alone", 32, 1, 1, 21, 26, 3, 1, 1, 1, false, true, false, 0, 0, false, true},
       {"alone_strides", 40, 1, 1, 22, 22, 3, 2, 1, 1, false, true, false, 0, 0, false, true},
       {"alone_wide", 17, 1, 1, 30, 31, 5, 1, 1, 2, true, true, true, -128, 0, true, true},
+      {"alone_high", 9, 1, 1, 500, 3, 3, 1, 1, 1, false, true, false, 3, 7, false, true},
+      {"alone_column", 3, 1, 1, 2000, 1, 3, 1, 1, 1, false, true, false, 3, 7, false, true},
       {"alone_small", 96, 1, 1, 7, 7, 3, 1, 1, 1, false, true, false, 10, 0, false, true},
   };
   om_error error;

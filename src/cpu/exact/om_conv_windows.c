@@ -23,6 +23,7 @@ enum {
   LANES = 16,
   REACH = 64,     /* bytes of a stretch */
   MOST_TAPS = 16, /* of each axis of the kernel */
+  MOST_PATTERNS = 256,
 };
 
 typedef struct group {
@@ -62,12 +63,13 @@ static plan plan_of(const om_conv_pass *pass) {
   const size_t width = (size_t)p.ax->count, height = (size_t)p.ay->count;
   p.cols = at_most(width, LANES);
   p.rows = width > 0 && width < LANES ? at_most(LANES / width, height) : 1;
+  p.quads = ((size_t)p.ax->taps + 3) / 4;
+  p.stretches = p.quads * (size_t)p.ay->taps;
   while (p.rows > 1 && reach_of(&p) > REACH) --p.rows;
+  if (height / p.rows * p.stretches > MOST_PATTERNS) p.rows = 1; /* has few, for all rows */
   p.is_short = reach_of(&p) <= REACH / 2;
   p.chunks = p.cols > 0 ? (width + p.cols - 1) / p.cols : 0;
   p.bands = p.rows > 0 ? (height + p.rows - 1) / p.rows : 0;
-  p.quads = ((size_t)p.ax->taps + 3) / 4;
-  p.stretches = p.quads * (size_t)p.ay->taps;
   p.patterns = 1 + (p.rows > 1 ? p.bands * p.stretches : p.chunks * p.quads);
   p.plane = (size_t)(p.ay->in * p.ax->in);
   p.results = width * height;
@@ -88,7 +90,9 @@ bool om_conv_windows_fit(const om_conv_pass *pass) {
   }
   if (om_size_times((size_t)a[1].in, (size_t)a[2].in) > UINT32_MAX / 2) return false;
   const plan p = plan_of(pass);
-  return a[1].taps > 1 && reach_of(&p) <= REACH && p.results <= UINT32_MAX / 2;
+  if (p.results > UINT32_MAX / 2 || a[1].taps < 2 || reach_of(&p) > REACH) return false;
+  /* Of narrow rows the lists would be far larger than x. */
+  return p.bands * p.chunks * p.stretches * sizeof(stretch) <= 8 * p.plane + 4096;
 #else
   (void)pass;
   return false;
