@@ -39,6 +39,12 @@ static const om_op_case transpose_cases[] = {
     {.name = "tiles", .inputs = {"f32 65x130"}},
     {.name = "channels_last", .inputs = {"f32 2x19x7x9"}, .attrs = "perm=0,2,3,1"},
     {.name = "channels_first", .inputs = {"f32 2x7x9x19"}, .attrs = "perm=0,3,1,2"},
+    /* On the CPU parts of a row take turns, and something is left of it. */
+    {.name = "parts_of_rows", .inputs = {"f32 2x21x23x29"}, .attrs = "perm=0,2,3,1"},
+    {.name = "parts_of_far_rows", .inputs = {"f32 2x19x31x22"}, .attrs = "perm=0,3,1,2"},
+    {.name = "parts_of_bytes", .inputs = {"u8 1x61x37x37"}, .attrs = "perm=0,2,3,1"},
+    {.name = "colours_last", .inputs = {"f32 2x3x37x41"}, .attrs = "perm=0,2,3,1"},
+    {.name = "colours_first", .inputs = {"f32 2x67x71x3"}, .attrs = "perm=0,3,1,2"},
     {.name = "heads", .inputs = {"f32 1x40x3x8x15"}, .attrs = "perm=2,0,3,1,4"},
     {.name = "quads", .inputs = {"f32 5x6x8"}, .attrs = "perm=1,0,2"},
     {.name = "last_two", .inputs = {"f32 3x33x34"}, .attrs = "perm=0,2,1"},

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/om_thread.h"
+#include "cpu/exact/om_clones.h"
 #include "cpu/exact/om_elementwise.h"
 #include "cpu/exact/om_exact_math.h"
 
@@ -114,8 +115,40 @@ static void load_chunk(const om_norm_job *job,
   for (size_t i = 0; i < count; ++i) out[i] = load_one(t, place_of(p, index, first + i));
 }
 
+/* Where a dense row's elements have theirs one after the other as float32; else NULL. */
+static const float *dense_operand(const om_norm_job *job,
+                                  const om_tensor *t,
+                                  const om_row *row,
+                                  size_t index) {
+  const om_norm_place *p = &job->place;
+  if (t->dtype != OM_DTYPE_F32 || p->inner != 1 || p->period < row->rows->row_elems) return NULL;
+  return (const float *)t->data + place_of(p, index, 0);
+}
+
+/* ((x - mean) * factor) * scale + bias; `scale` and `bias` may be NULL. */
+OM_CLONES static void normalise_dense(
+    const float *x, size_t count, om_norm_row r, const float *scale, const float *bias, float *y) {
+  if (scale && bias) {
+    for (size_t i = 0; i < count; ++i) y[i] = (x[i] - r.mean) * r.factor * scale[i] + bias[i];
+  } else if (scale) {
+    for (size_t i = 0; i < count; ++i) y[i] = (x[i] - r.mean) * r.factor * scale[i];
+  } else {
+    for (size_t i = 0; i < count; ++i) y[i] = (x[i] - r.mean) * r.factor;
+  }
+}
+
 static void normalise(const om_norm_range *range, const om_row *row, size_t index, om_norm_row r) {
   const om_norm_job *job = range->job;
+  const float *x = om_row_dense(row);
+  const float *scale = job->scale ? dense_operand(job, job->scale, row, index) : NULL;
+  const float *bias = job->bias ? dense_operand(job, job->bias, row, index) : NULL;
+  const bool is_short = row->rows->row_elems <= OM_NORM_GRAIN; /* long rows ask for an end within */
+  const bool is_plain = x && is_short && range->out_rows->dtype == OM_DTYPE_F32 && !r.divides;
+  if (is_plain && !scale == !job->scale && !bias == !job->bias && (scale || !bias)) {
+    float *y = (float *)job->out + row->offset;
+    normalise_dense(x, row->rows->row_elems, r, scale, bias, y);
+    return;
+  }
   om_row to = *row;
   float chunk[OM_NORM_CHUNK];
   float other[OM_NORM_CHUNK];

@@ -68,8 +68,7 @@ size_t om_row_place(const om_row *row, size_t index) {
   return row->offset + place(r->reduced_rank, r->reduced_extents, r->reduced_strides, index);
 }
 
-/* Where the row's elements stand one after the other as float32; else NULL. */
-static const float *dense_row(const om_row *row) {
+const float *om_row_dense(const om_row *row) {
   const om_rows *r = row->rows;
   bool is_dense = r->reduced_rank == 0 || (r->reduced_rank == 1 && r->reduced_strides[0] == 1);
   if (r->dtype != OM_DTYPE_F32 || !is_dense) return NULL;
@@ -172,7 +171,7 @@ OM_CLONES static void join(om_row_term term, float *lane, const float *other, si
 static void fold_slice(const om_row *row, om_row_term term, float c, size_t first, float *lane) {
   float chunk[OM_ROW_CHUNK];
   size_t count = row->rows->row_elems;
-  const float *dense = dense_row(row);
+  const float *dense = om_row_dense(row);
   for (size_t i = 0; i < OM_ROW_SLICE; ++i) lane[i] = term == OM_ROW_FACTOR ? 1.0f : 0.0f;
   for (size_t base = first; base < count; base += OM_ROW_LANES) {
     if (om_row_is_over(row, base - first)) return;
@@ -189,7 +188,24 @@ static void fold_slice(const om_row *row, om_row_term term, float c, size_t firs
   }
 }
 
+OM_DEFINE_ROW_SUM(sum_values, v)
+OM_DEFINE_ROW_SUM(sum_squares, v *v)
+OM_DEFINE_ROW_SUM(sum_difference_squares, (v - c) * (v - c))
+
+/* The terms that normalisations add, of a row that is dense. */
+OM_CLONES static float fold_dense(om_row_term term, const float *x, size_t count, float c) {
+  if (term == OM_ROW_VALUE) return sum_values(x, count, c);
+  if (term == OM_ROW_SQUARE) return sum_squares(x, count, c);
+  return sum_difference_squares(x, count, c);
+}
+
 float om_row_fold(const om_row *row, om_row_term term, float c) {
+  /* A long row asks for an end within. */
+  const float *dense = row->rows->row_elems <= OM_ROW_PIECE ? om_row_dense(row) : NULL;
+  if (dense &&
+      (term == OM_ROW_VALUE || term == OM_ROW_SQUARE || term == OM_ROW_DIFFERENCE_SQUARE)) {
+    return fold_dense(term, dense, row->rows->row_elems, c);
+  }
   float even[OM_ROW_SLICE];
   float odd[OM_ROW_SLICE];
   float other[OM_ROW_SLICE];
@@ -216,7 +232,7 @@ OM_CLONES static void join_extremes(bool wants_largest, float *best, const float
 static float find_extreme(const om_row *row, bool wants_largest) {
   float chunk[OM_ROW_CHUNK];
   float best[OM_ROW_CHUNK];
-  const float *dense = dense_row(row);
+  const float *dense = om_row_dense(row);
   float extreme = wants_largest ? -INFINITY : INFINITY;
   for (size_t k = 0; k < OM_ROW_CHUNK; ++k) best[k] = extreme;
   for (size_t i = 0; i < row->rows->row_elems; i += OM_ROW_CHUNK) {

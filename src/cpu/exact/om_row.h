@@ -38,6 +38,9 @@ size_t om_row_place(const om_row *row, size_t index);
 /* Elements [first, first + count) as float32; the tensor is float32, float16 or bfloat16. */
 void om_row_load(const om_row *row, size_t first, size_t count, float *out);
 
+/* Where the row's elements stand one after the other as float32; else NULL. */
+const float *om_row_dense(const om_row *row);
+
 /* Writes them to the same places of a tensor of the same type and shape. */
 void om_row_store(const om_row *row, void *target, size_t first, size_t count, const float *values);
 

@@ -123,18 +123,87 @@ static void copy_rows(void *arg, size_t begin, size_t end) {
   }
 }
 
-enum { OM_PIECE_BYTES = 1 << 16 }; /* of one thread's turn: far above the cost of taking it */
+enum {
+  OM_PIECE_BYTES = 1 << 16, /* of one thread's turn: far above the cost of taking it */
+  OM_SHORT_ROW = 8,
+  OM_NEAR_STEP = 16, /* elements: neighbours share a line of 64 bytes */
+  OM_NEAR_BYTES = 1 << 15,
+};
+
+/* A short row is not worth its beginning. An axis that goes by neighbours on one side takes the
+ * place of the last one, where it is far longer. */
+static void lengthen_rows(om_strided *copy) {
+  const uint32_t last = copy->rank - 1;
+  uint32_t best = last;
+  if (copy->extents[last] >= OM_SHORT_ROW) return;
+  for (uint32_t i = 0; i < last; ++i) {
+    const int64_t source = copy->source_strides[i];
+    const int64_t target = copy->target_strides[i];
+    const bool is_near =
+        (source > 0 && source < OM_NEAR_STEP) || (target > 0 && target < OM_NEAR_STEP);
+    if (is_near && copy->extents[i] > 4 * copy->extents[best]) best = i;
+  }
+  if (best == last) return;
+  const om_strided old = *copy;
+  copy->extents[last] = old.extents[best];
+  copy->source_strides[last] = old.source_strides[best];
+  copy->target_strides[last] = old.target_strides[best];
+  copy->extents[best] = old.extents[last];
+  copy->source_strides[best] = old.source_strides[last];
+  copy->target_strides[best] = old.target_strides[last];
+}
+
+/* Where a row goes by far steps on one side, and another axis by neighbours there, the rows are cut
+ * so that the lines of one part stay near until that axis has had all of them. What is left of the
+ * rows is *out_rest; 0 elements: nothing. */
+static void cut_rows(om_strided *copy, size_t elem_bytes, om_strided *out_rest) {
+  const uint32_t last = copy->rank - 1;
+  const int64_t source = copy->source_strides[last];
+  const int64_t target = copy->target_strides[last];
+  const int64_t step = source > target ? source : target;
+  const int64_t *strides = source > target ? copy->source_strides : copy->target_strides;
+  const int64_t part = step > 1 ? OM_NEAR_BYTES / (step * (int64_t)elem_bytes) : 0;
+  uint32_t near = 0;
+  *out_rest = (om_strided){.rank = 1};
+  while (near < last && strides[near] != 1) ++near;
+  if (near == last || copy->rank == OM_STRIDED_MAX_RANK) return;
+  if (part < OM_NEAR_STEP || part >= copy->extents[last]) return;
+  const int64_t parts = copy->extents[last] / part;
+  *out_rest = *copy;
+  out_rest->extents[last] -= parts * part;
+  out_rest->source_offset += parts * part * source;
+  out_rest->target_offset += parts * part * target;
+  for (uint32_t i = last + 1; i > near; --i) {
+    copy->extents[i] = copy->extents[i - 1];
+    copy->source_strides[i] = copy->source_strides[i - 1];
+    copy->target_strides[i] = copy->target_strides[i - 1];
+  }
+  ++copy->rank;
+  copy->extents[last + 1] = part;
+  copy->extents[near] = parts;
+  copy->source_strides[near] = part * source;
+  copy->target_strides[near] = part * target;
+}
+
+static void run_copy(
+    om_ctx *ctx, const om_strided *copy, size_t elem_bytes, const void *source, void *target) {
+  const size_t elems = om_strided_elems(copy);
+  const size_t row = (size_t)copy->extents[copy->rank - 1];
+  if (elems == 0 || row == 0) return;
+  const size_t grain = OM_PIECE_BYTES / (row * elem_bytes);
+  om_strided_job job = {copy, source, target, elem_bytes};
+  om_parallel_for(ctx, elems / row, grain > 0 ? grain : 1, copy_rows, &job);
+}
 
 void om_strided_copy(
     om_ctx *ctx, const om_strided *copy, size_t elem_bytes, const void *source, void *target) {
   om_strided simple = *copy;
+  om_strided rest;
   om_strided_simplify(&simple);
-  size_t elems = om_strided_elems(&simple);
-  size_t row = (size_t)simple.extents[simple.rank - 1];
-  if (elems == 0 || row == 0) return;
-  size_t grain = OM_PIECE_BYTES / (row * elem_bytes);
-  om_strided_job job = {&simple, source, target, elem_bytes};
-  om_parallel_for(ctx, elems / row, grain > 0 ? grain : 1, copy_rows, &job);
+  lengthen_rows(&simple);
+  cut_rows(&simple, elem_bytes, &rest);
+  run_copy(ctx, &simple, elem_bytes, source, target);
+  run_copy(ctx, &rest, elem_bytes, source, target);
 }
 
 typedef struct om_fill_job {

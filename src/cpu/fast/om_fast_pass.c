@@ -7,11 +7,14 @@
 #include "base/om_thread.h"
 
 enum {
-  ROWS = 96,             /* of a piece; their inputs stay near while panels go by */
+  ROWS = 240,            /* of a piece, about: the 256 terms of a part stay near, 240 KB */
+  LEAST_ROWS = 96,       /* that are worth it to read a panel of weights again */
   PIECES = 16,           /* wanted at least, */
   LEAST_TERMS = 1 << 18, /* as long as they are worth a thread's while: about 10 us; */
   MOST_TERMS = 1 << 22,  /* a run ends soon after it is cancelled */
   NEAR_ELEMS = 1 << 14,  /* weights that stay in a cache of the second level, whatever goes by */
+  TURN = 4,              /* panels of a piece at least, where panels take turns */
+  AHEAD_PARTS = 4,       /* of the next weights: so many tiles fetch all of them */
 };
 
 typedef struct job {
@@ -21,14 +24,19 @@ typedef struct job {
   const om_fast_operands *operands;
   int64_t rows, row_step, row_pieces;
   int64_t panels, panel_step, panel_pieces;
+  int64_t near;        /* so many panels take turns at a tile's rows, which are then placed once */
   size_t first_height; /* of tiles */
-  bool is_in_parts;
+  /* A sum is made in parts of at most OM_FAST_CHAIN terms, the later ones added to y: some of the
+   * taps, or some terms of one. The weights of a part stay near while a piece's rows go by. */
+  size_t parts, depth_parts;    /* in all, and of a tap */
+  size_t part_taps, part_depth; /* the last may have less */
 } job;
 
 typedef struct spot { /* of a piece */
   const float *x, *w, *last, *bias, *residual;
   float *y;
   int64_t row, row_end, panel, panel_end;
+  float last_bias[OM_TILE_COLS]; /* the last panel's, where it is not full: zeros behind */
 } spot;
 
 static int64_t at_most(int64_t value, int64_t most) {
@@ -64,6 +72,11 @@ static spot spot_of(const job *j, size_t piece) {
   s.row_end = at_most(s.row + j->row_step, j->rows);
   s.panel = panel_piece * j->panel_step;
   s.panel_end = at_most(s.panel + j->panel_step, j->panels);
+  if (s.bias && !j->kernel->is_apart) {
+    const int64_t first = (j->panels - 1) * p->order.width;
+    const int64_t cols = at_most(p->order.cols - first, OM_TILE_COLS);
+    for (int64_t i = 0; i < cols; ++i) s.last_bias[i] = s.bias[first + i];
+  }
   return s;
 }
 
@@ -160,64 +173,62 @@ static void fetch_row(const float *row, int64_t cols) {
   if (cols > 16) __builtin_prefetch(row + 16); /* of a line of 64 bytes */
 }
 
-/* The tile in parts of at most OM_FAST_CHAIN terms, the later ones added to y. A part is some of
- * the taps, or some terms of one. */
-static __attribute__((noinline)) void run_parts(const job *j, om_tile_fn fn, om_tile *t) {
+/* Part `part` of the terms. */
+static void set_terms(const job *j, const spot *s, size_t part, om_tile *t) {
   const om_fast_pass *p = j->pass;
-  const float *x = t->x;
-  const bool is_clamped = t->is_clamped;
-  const bool has_residual = t->has_residual;
-  const size_t parts = (p->depth + OM_FAST_CHAIN - 1) / OM_FAST_CHAIN; /* of a tap */
-  const size_t depth = (p->depth + parts - 1) / parts;
-  const size_t taps = OM_FAST_CHAIN / depth;
-  for (size_t tap = 0; tap < p->tap_count; tap += taps) {
-    t->taps = p->taps + tap;
-    t->tap_count = p->tap_count - tap < taps ? p->tap_count - tap : taps;
-    for (size_t k = 0; k < p->depth; k += depth) {
-      t->x = x + k;
-      t->depth = p->depth - k < depth ? p->depth - k : depth;
-      const bool is_last = tap + taps >= p->tap_count && k + depth >= p->depth;
-      t->is_clamped = is_clamped && is_last;
-      t->has_residual = has_residual && is_last;
-      fn(t);
-      t->w += t->tap_count * t->depth * t->w_step;
-      t->bias = j->kernel->zeros;
-      t->adds = true;
-    }
-  }
-  t->x = x;
-  t->adds = false;
+  const size_t tap = part / j->depth_parts * j->part_taps;
+  const size_t first = part % j->depth_parts * j->part_depth;
+  const bool is_last = part + 1 == j->parts;
+  t->taps = p->taps + tap;
+  t->tap_count = p->tap_count - tap < j->part_taps ? p->tap_count - tap : j->part_taps;
+  t->x = s->x + first;
+  t->depth = p->depth - first < j->part_depth ? p->depth - first : j->part_depth;
+  t->adds = part > 0;
+  t->has_residual = j->kernel->adds_residual && is_last;
+  t->is_clamped = j->kernel->is_clamped && is_last;
 }
 
-/* The rows of t by one panel. */
-static __attribute__((noinline)) void run_tile(
-    const job *j, const spot *s, int64_t panel, size_t rows, om_tile_fn fn, om_tile *t) {
-  const om_fast_order *o = &j->pass->order;
+/* The rows of t by one panel; tile `index` of those that read these weights. */
+static __attribute__((noinline)) void run_tile(const job *j,
+                                               const spot *s,
+                                               int64_t panel,
+                                               size_t part,
+                                               size_t rows,
+                                               size_t index,
+                                               om_tile_fn fn,
+                                               om_tile *t) {
+  const om_fast_pass *p = j->pass;
+  const om_fast_order *o = &p->order;
   const int64_t col = panel * o->width;
   const bool is_last = s->last && panel == j->panels - 1;
   const int64_t width = om_fast_panel_width(o, panel);
-  float bias[OM_TILE_COLS]; /* the last panel's, with zeros behind */
+  const bool is_end = part + 1 == j->parts;
   t->col = (size_t)col;
   t->cols = (size_t)at_most(o->cols - col, o->width);
   t->w = is_last ? s->last : s->w + panel * j->placed->panel_step;
   t->w_step = (size_t)(is_last ? j->placed->last_step : j->placed->step);
   if (!is_last && j->placed->step == o->width) t->w_step = (size_t)width;
-  t->bias = s->bias ? s->bias + col : j->kernel->zeros;
-  if (s->bias && !j->kernel->is_apart && (int64_t)t->cols < width) {
-    for (size_t i = 0; i < (size_t)width; ++i)
-      bias[i] = i < t->cols ? s->bias[col + (int64_t)i] : 0.0f;
-    t->bias = bias;
+  const size_t before = (size_t)(t->taps - p->taps) * p->depth + (size_t)(t->x - s->x);
+  t->w += before * t->w_step;
+  t->bias = j->kernel->zeros;
+  if (s->bias && part == 0) {
+    const bool is_full = j->kernel->is_apart || (int64_t)t->cols == width;
+    t->bias = is_full ? s->bias + col : s->last_bias;
+  }
+  /* What is read next lies behind, if weights lie panel by panel. */
+  const size_t elems = t->tap_count * t->depth * t->w_step;
+  t->ahead_step = 0;
+  if (index < AHEAD_PARTS && (int64_t)t->w_step == width) {
+    t->ahead = t->w + elems + index * (elems / AHEAD_PARTS);
+    t->ahead_step = t->w_step;
   }
   if (!j->kernel->is_apart) {
     for (size_t r = 0; r < rows; ++r) fetch_row(t->y[r] + col, width);
-    for (size_t r = 0; s->residual && r < rows; ++r) fetch_row(t->residual[r] + col, width);
+    for (size_t r = 0; s->residual && is_end && r < rows; ++r)
+      fetch_row(t->residual[r] + col, width);
   }
-  if (j->is_in_parts) {
-    run_parts(j, fn, t);
-  } else {
-    fn(t);
-  }
-  if (j->kernel->needs_finish) j->kernel->set->finish(t, rows);
+  fn(t);
+  if (j->kernel->needs_finish && is_end) j->kernel->set->finish(t, rows);
 }
 
 /* The function for at most `left` rows from g on, and their number. */
@@ -242,33 +253,28 @@ static void run_piece(const job *j, size_t piece) {
   const om_fast_pass *p = j->pass;
   const spot s = spot_of(j, piece);
   om_tile_fn fn = NULL;
-  om_tile t = {.x = s.x,
-               .residual_step = p->residual_step,
-               .taps = p->taps,
-               .tap_count = p->tap_count,
-               .depth = p->depth,
+  om_tile t = {.residual_step = p->residual_step,
                .in = {(uint32_t)p->in[0], (uint32_t)p->in[1], (uint32_t)p->in[2]},
                .zeros = j->kernel->zeros,
-               .has_residual = j->kernel->adds_residual,
-               .is_clamped = j->kernel->is_clamped,
                .low = j->kernel->low,
                .high = j->kernel->high,
                .epilogue = &j->kernel->epilogue};
-  /* Panels that stay near take turns at each tile's rows, which are then placed once. */
-  const int64_t near = NEAR_ELEMS / ((int64_t)(p->tap_count * p->depth) * p->order.width + 1);
-  const int64_t panel_step = near > 1 ? near : 1;
-  for (int64_t panel = s.panel; panel < s.panel_end; panel += panel_step) {
-    const int64_t panel_end = at_most(panel + panel_step, s.panel_end);
-    grid g = grid_at(p, s.row);
-    for (int64_t row = s.row; row < s.row_end;) {
-      const size_t rows = choose(j, &g, s.row_end - row, panel, &fn);
-      set_rows(j, &s, &g, row, rows, &t);
-      for (int64_t i = panel; i < panel_end; ++i) {
-        if (i != panel) (void)choose(j, &g, s.row_end - row, i, &fn);
-        run_tile(j, &s, i, rows, fn, &t);
+  for (int64_t panel = s.panel; panel < s.panel_end; panel += j->near) {
+    const int64_t panel_end = at_most(panel + j->near, s.panel_end);
+    for (size_t part = 0; part < j->parts; ++part) {
+      grid g = grid_at(p, s.row);
+      size_t index = 0;
+      set_terms(j, &s, part, &t);
+      for (int64_t row = s.row; row < s.row_end; ++index) {
+        const size_t rows = choose(j, &g, s.row_end - row, panel, &fn);
+        set_rows(j, &s, &g, row, rows, &t);
+        for (int64_t i = panel; i < panel_end; ++i) {
+          if (i != panel) (void)choose(j, &g, s.row_end - row, i, &fn);
+          run_tile(j, &s, i, part, rows, index, fn, &t);
+        }
+        advance(p, (int64_t)rows, row, &g);
+        row += (int64_t)rows;
       }
-      advance(p, (int64_t)rows, row, &g);
-      row += (int64_t)rows;
     }
   }
 }
@@ -277,6 +283,11 @@ static void run_pieces(void *arg, size_t begin, size_t end) {
   for (size_t i = begin; i < end; ++i) run_piece(arg, i);
 }
 
+static int64_t pieces_of(int64_t count, int64_t step) {
+  return (count + step - 1) / step;
+}
+
+/* Pieces of about the same size, of whole tiles where there are several. */
 static void cut(job *j, int64_t elements) {
   const om_fast_pass *p = j->pass;
   const int64_t terms = (int64_t)(p->tap_count * p->depth) + 1;
@@ -284,13 +295,34 @@ static void cut(job *j, int64_t elements) {
   int64_t wanted = elements * j->rows * terms * p->order.cols / PIECES;
   if (wanted < LEAST_TERMS) wanted = LEAST_TERMS;
   if (wanted > MOST_TERMS) wanted = MOST_TERMS;
-  const int64_t rows_terms = at_most(ROWS, j->rows) * terms * width;
-  j->panel_step = at_most(j->panels, wanted / rows_terms + 1);
-  j->row_step = ROWS;
-  const int64_t piece = rows_terms * j->panel_step;
-  if (piece < wanted) j->row_step *= wanted / piece;
-  j->row_pieces = (j->rows + j->row_step - 1) / j->row_step;
-  j->panel_pieces = (j->panels + j->panel_step - 1) / j->panel_step;
+  int64_t rows = at_most(ROWS, j->rows);
+  int64_t row_pieces = PIECES / (elements * j->panels); /* where there are few panels */
+  if (j->near > 1) {
+    const int64_t turn = at_most(at_most(j->near, j->panels), TURN);
+    row_pieces = j->rows * terms * width * turn / wanted;
+  }
+  if (row_pieces > pieces_of(j->rows, rows)) rows = pieces_of(j->rows, row_pieces);
+  if (j->near == 1 && rows < LEAST_ROWS) rows = at_most(LEAST_ROWS, j->rows);
+  j->panel_step = at_most(j->panels, wanted / (rows * terms * width) + 1);
+  const int64_t piece = rows * terms * width * j->panel_step;
+  if (piece < wanted) rows *= wanted / piece;
+  j->row_step = pieces_of(j->rows, pieces_of(j->rows, rows));
+  j->row_step = pieces_of(j->row_step, OM_TILE_ROWS) * OM_TILE_ROWS;
+  j->row_pieces = pieces_of(j->rows, j->row_step);
+  j->panel_step = pieces_of(j->panels, pieces_of(j->panels, j->panel_step));
+  j->panel_pieces = pieces_of(j->panels, j->panel_step);
+}
+
+static void cut_terms(job *j) {
+  const om_fast_pass *p = j->pass;
+  j->parts = j->depth_parts = 1;
+  j->part_taps = p->tap_count;
+  j->part_depth = p->depth;
+  if (j->kernel->is_apart || p->tap_count * p->depth <= OM_FAST_CHAIN) return;
+  j->depth_parts = (p->depth + OM_FAST_CHAIN - 1) / OM_FAST_CHAIN;
+  j->part_depth = (p->depth + j->depth_parts - 1) / j->depth_parts;
+  j->part_taps = OM_FAST_CHAIN / j->part_depth;
+  j->parts = j->depth_parts * ((p->tap_count + j->part_taps - 1) / j->part_taps);
 }
 
 void om_fast_pass_run(om_ctx *ctx,
@@ -309,7 +341,10 @@ void om_fast_pass_run(om_ctx *ctx,
   const int64_t apart = pass->in_step[2] * pass->x_strides[2] * (int64_t)sizeof(float);
   j.first_height = kernel->set->heights[0] > 8 && apart % 4096 == 0 && !kernel->is_apart ? 1 : 0;
   for (uint32_t i = 0; i < pass->batch_axes; ++i) elements *= pass->batch[i];
-  j.is_in_parts = !kernel->is_apart && pass->tap_count * pass->depth > OM_FAST_CHAIN;
+  if (elements * j.rows * j.panels == 0) return;
+  const int64_t elems = (int64_t)(pass->tap_count * pass->depth) * pass->order.width;
+  j.near = elems > 0 && NEAR_ELEMS / elems > 1 ? NEAR_ELEMS / elems : 1;
+  cut_terms(&j);
   cut(&j, elements);
   om_parallel_for(ctx, (size_t)(elements * j.row_pieces * j.panel_pieces), 1, run_pieces, &j);
 }

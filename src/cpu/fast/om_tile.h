@@ -40,12 +40,14 @@ typedef struct om_tile {
   const float *zeros; /* depth of them */
   /* columns */
   const float *w;
-  size_t w_step;     /* from term to term */
-  const float *bias; /* as long as the panel is wide */
-  size_t col, cols;  /* the first, and how many */
-  bool adds;         /* to what y holds: the sums of other terms. Not for columns apart */
-  bool has_residual; /* it is added, too; its columns are dense. Not for columns apart */
-  bool is_clamped;   /* results are cut to low .. high when they are stored */
+  size_t w_step;      /* from term to term */
+  const float *ahead; /* weights that are read next, to be fetched: ahead_step of them each four */
+  size_t ahead_step;  /* terms; 0: none */
+  const float *bias;  /* as long as the panel is wide */
+  size_t col, cols;   /* the first, and how many */
+  bool adds;          /* to what y holds: the sums of other terms. Not for columns apart */
+  bool has_residual;  /* it is added, too; its columns are dense. Not for columns apart */
+  bool is_clamped;    /* results are cut to low .. high when they are stored */
   float low, high;
   const om_fast_epilogue *epilogue;
 } om_tile;
@@ -70,8 +72,8 @@ typedef struct om_tile_set {
   om_tile_fn wide[OM_TILE_HEIGHTS], narrow[OM_TILE_HEIGHTS];
   /* Each column has an input of its own: `cols` channels, tap after tap in w. `inside` is for rows
    * of which no tap lies outside. */
-  om_tile_fn apart[2], inside[3];
-  size_t apart_heights[2], inside_heights[3];
+  om_tile_fn apart[2], inside[4];
+  size_t apart_heights[2], inside_heights[4];
   /* The epilogue on what `rows` rows have; it reads and writes y. */
   void (*finish)(const om_tile *tile, size_t rows);
   void (*softmax)(const om_soft_row *row);
