@@ -97,11 +97,7 @@ void om_plan_destroy(om_ctx *ctx, om_plan *plan) {
   for (size_t i = 0; plan->outputs && i < plan->source.graph->output_count; ++i) {
     om_delete(ctx, plan->outputs[i].copy.data);
   }
-  if (plan->dynamic) {
-    for (size_t i = 0; i < plan->source.graph->value_count; ++i) {
-      om_delete(ctx, plan->dynamic[i].data);
-    }
-  }
+  for (size_t i = 0; i < plan->slot_count; ++i) om_delete(ctx, plan->slots[i].buffer.data);
   om_delete(ctx, plan->dynamic_scratch.data);
   om_pool_deinit(ctx, &plan->pool);
   om_delete(ctx, plan);

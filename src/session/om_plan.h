@@ -90,6 +90,13 @@ typedef struct om_dynamic_buffer {
   size_t bytes;
 } om_dynamic_buffer;
 
+typedef struct om_dynamic_slot { /* memory that results of dynamic steps have one after the other */
+  om_dynamic_buffer buffer;
+  bool is_kept;  /* for one value alone */
+  bool is_held;  /* in this run, */
+  uint32_t last; /* up to this item */
+} om_dynamic_slot;
+
 typedef struct om_plan_output { /* of the graph, in its order */
   om_value_id value;
   bool is_made;           /* by a step */
@@ -128,7 +135,11 @@ typedef struct om_plan {
   size_t placed_count;
   om_plan_output *outputs;
   size_t block_bytes;
-  om_dynamic_buffer *dynamic; /* per value; NULL where no step is dynamic */
+  /* Of dynamic steps; NULL where there are none. */
+  om_dynamic_slot *slots; /* as many as there are values, */
+  size_t slot_count;      /* the first ones in use */
+  uint32_t *slot_of;      /* per value: the slot it had last, and 1; 0: none */
+  uint32_t *last_read;    /* per value: the last item that reads it */
   om_dynamic_buffer dynamic_scratch;
 
   om_diagnostics diagnostics;
@@ -144,6 +155,14 @@ void om_plan_destroy(om_ctx *ctx, om_plan *plan);
 
 /* om_bodies.c: frees what om_bodies_create made; NULL is fine. */
 void om_bodies_destroy(om_ctx *ctx, om_op_bodies *bodies);
+
+/* Memory for what a dynamic step at `item` makes, until the last item that reads it. A run whose
+ * sizes are those of the run before gets the same places, and allocates nothing. */
+om_status om_plan_take_slot(
+    om_ctx *ctx, om_plan *plan, uint32_t value, uint32_t item, size_t bytes, void **out_data);
+
+/* The buffer with at least so many bytes. */
+om_status om_dynamic_buffer_ensure(om_ctx *ctx, om_dynamic_buffer *buffer, size_t bytes);
 
 /* Lets the CPU read a value's constant: plan->tensors has its aligned place. */
 om_status om_plan_align_value(om_ctx *ctx, om_plan *plan, uint32_t value);

@@ -86,14 +86,80 @@ static void place_outputs(om_plan *plan, layout *l) {
   }
 }
 
+/* ---- Results of dynamic steps ---- */
+
 static om_status prepare_dynamic(om_ctx *ctx, om_plan *plan) {
-  for (size_t s = 0; s < plan->step_count; ++s) {
-    if (!plan->steps[s].is_dynamic) continue;
-    plan->dynamic = OM_POOL_NEW(ctx, &plan->pool, om_dynamic_buffer, plan->view.value_count);
-    return plan->dynamic ? OM_OK : OM_E_OUT_OF_MEMORY;
-  }
+  const size_t count = plan->view.value_count;
+  bool has_any = false;
+  for (size_t s = 0; s < plan->step_count; ++s) has_any = has_any || plan->steps[s].is_dynamic;
+  if (!has_any) return OM_OK;
+  plan->slots = OM_POOL_NEW(ctx, &plan->pool, om_dynamic_slot, count);
+  plan->slot_of = OM_POOL_NEW(ctx, &plan->pool, uint32_t, count);
+  plan->last_read = OM_POOL_NEW(ctx, &plan->pool, uint32_t, count);
+  if (!plan->slots || !plan->slot_of || !plan->last_read) return OM_E_OUT_OF_MEMORY;
+  find_last_reads(plan, plan->last_read);
   return OM_OK;
 }
+
+om_status om_dynamic_buffer_ensure(om_ctx *ctx, om_dynamic_buffer *buffer, size_t bytes) {
+  size_t need = bytes > 0 ? bytes : 1;
+  if (buffer->data && buffer->bytes >= need) return OM_OK;
+  om_delete(ctx, buffer->data);
+  buffer->bytes = 0;
+  buffer->data = om_new_bytes(ctx, need, 1);
+  if (!buffer->data) return OM_E_OUT_OF_MEMORY;
+  buffer->bytes = need;
+  return OM_OK;
+}
+
+static bool is_free(const om_dynamic_slot *slot, uint32_t item) {
+  return !slot->is_held || slot->last < item;
+}
+
+enum { SPARE_BYTES = 4096 }; /* what may be left over in a slot, beside as much as is asked for */
+
+/* The slot that fits best; NULL: none does. */
+static om_dynamic_slot *find_slot(om_plan *plan, uint32_t item, size_t bytes) {
+  om_dynamic_slot *best = NULL;
+  for (size_t i = 0; i < plan->slot_count; ++i) {
+    om_dynamic_slot *slot = &plan->slots[i];
+    const size_t has = slot->buffer.bytes;
+    if (slot->is_kept || !is_free(slot, item) || has < bytes) continue;
+    if (has - bytes > bytes && has - bytes > SPARE_BYTES) continue;
+    if (!best || has < best->buffer.bytes) best = slot;
+  }
+  return best;
+}
+
+/* One more; where each value has had one, one that nobody holds. */
+static om_dynamic_slot *add_slot(om_plan *plan, uint32_t item) {
+  if (plan->slot_count < plan->view.value_count) return &plan->slots[plan->slot_count++];
+  size_t i = 0;
+  while (plan->slots[i].is_kept || !is_free(&plan->slots[i], item)) ++i;
+  return &plan->slots[i];
+}
+
+om_status om_plan_take_slot(
+    om_ctx *ctx, om_plan *plan, uint32_t value, uint32_t item, size_t bytes, void **out_data) {
+  const om_dtype dtype = plan->tensors[value].dtype;
+  const uint32_t last = plan->last_read[value];
+  om_dynamic_slot *old = plan->slot_of[value] > 0 ? &plan->slots[plan->slot_of[value] - 1] : NULL;
+  om_dynamic_slot *slot = old;
+  const bool is_kept = dtype == OM_DTYPE_STRING || om_dtype_is_nested(dtype);
+  if (!old || !is_free(old, item) || (!old->is_kept && old->buffer.bytes < bytes)) {
+    slot = is_kept ? NULL : find_slot(plan, item, bytes);
+    if (!slot) slot = old && is_free(old, item) ? old : add_slot(plan, item);
+  }
+  slot->is_kept = is_kept;
+  slot->is_held = true;
+  slot->last = last > item ? last : item;
+  plan->slot_of[value] = (uint32_t)(slot - plan->slots) + 1;
+  OM_TRY(om_dynamic_buffer_ensure(ctx, &slot->buffer, bytes));
+  *out_data = slot->buffer.data;
+  return OM_OK;
+}
+
+/* ---- The block ---- */
 
 static bool has_stored(const om_plan *plan, const om_node *node) {
   for (uint32_t i = 0; i < node->input_count; ++i) {

@@ -11,23 +11,13 @@ void om_scope_set_places(om_plan *plan) {
     *tensor = scope->bound[i];
     if (!tensor->data) tensor->data = block; /* no elements: NULL is "not known" */
   }
+  for (size_t i = 0; i < plan->slot_count; ++i) plan->slots[i].is_held = false;
   for (size_t i = 0; i < plan->placed_count; ++i) {
     plan->tensors[plan->placed[i].value].data = block + plan->placed[i].offset;
   }
 }
 
 /* ---- Steps ---- */
-
-static om_status ensure_buffer(om_ctx *ctx, om_dynamic_buffer *buffer, size_t bytes) {
-  size_t need = bytes > 0 ? bytes : 1;
-  if (buffer->data && buffer->bytes >= need) return OM_OK;
-  om_delete(ctx, buffer->data);
-  buffer->bytes = 0;
-  buffer->data = om_new_bytes(ctx, need, 1);
-  if (!buffer->data) return OM_E_OUT_OF_MEMORY;
-  buffer->bytes = need;
-  return OM_OK;
-}
 
 /* Shapes and memory of a step that had to wait for data. */
 static om_status settle_dynamic(om_ctx *ctx, om_plan *plan, om_step *step) {
@@ -43,16 +33,16 @@ static om_status settle_dynamic(om_ctx *ctx, om_plan *plan, om_step *step) {
   }
   for (uint32_t i = 0; i < call->output_count; ++i) {
     if (!call->outputs[i]) continue;
-    om_dynamic_buffer *buffer = &plan->dynamic[call->node->outputs[i]];
-    OM_TRY(ensure_buffer(ctx, buffer, om_result_bytes(call->outputs[i])));
-    call->outputs[i]->data = buffer->data;
+    const size_t bytes = om_result_bytes(call->outputs[i]);
+    OM_TRY(om_plan_take_slot(
+        ctx, plan, call->node->outputs[i], step->item, bytes, &call->outputs[i]->data));
   }
   if (step->ready_key) { /* weights that are packed need no aligned copy */
     OM_TRY(om_plan_make_step_ready(ctx, plan, step));
     OM_TRY(om_plan_align_constants(ctx, plan, call->node, step->ready.packed_inputs));
   }
   size_t scratch_bytes = step->ready.run ? step->ready.scratch_bytes : om_call_scratch_bytes(call);
-  OM_TRY(ensure_buffer(ctx, &plan->dynamic_scratch, scratch_bytes));
+  OM_TRY(om_dynamic_buffer_ensure(ctx, &plan->dynamic_scratch, scratch_bytes));
   step->call.scratch = plan->dynamic_scratch.data;
   return OM_OK;
 }
@@ -134,7 +124,7 @@ om_status om_scope_take_output(om_ctx *ctx,
   if (output->is_made) return OM_OK;
   if (om_dtype_is_nested(result->dtype)) { /* an input handed on: its size is the run's */
     if (!om_value_bytes(result, &bytes)) bytes = SIZE_MAX;
-    OM_TRY(ensure_buffer(ctx, &output->copy, bytes));
+    OM_TRY(om_dynamic_buffer_ensure(ctx, &output->copy, bytes));
     om_value_copy(result, output->copy.data, out_result);
     return OM_OK;
   }

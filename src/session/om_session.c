@@ -99,7 +99,8 @@ static om_status fill(om_ctx *ctx,
   OM_GO(om_mutex_create(ctx, &session->mutex));
   OM_GO(om_thread_pool_create(ctx, ctx->thread_count, &session->workers));
   ctx->workers = session->workers;
-  if (options->mode == OM_MODE_FAST) OM_GO(om_fast_create(ctx, &session->fast));
+  const om_fast_lender lender = {graph->on_copied, graph->lender};
+  if (options->mode == OM_MODE_FAST) OM_GO(om_fast_create(ctx, lender, &session->fast));
   OM_GO(om_session_open(ctx, session, graph, options));
   OM_GO(om_scope_complete(ctx, &session->scope));
   OM_GO_NEW(session->is_bound, session->scope.graph.input_count);

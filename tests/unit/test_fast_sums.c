@@ -24,7 +24,7 @@ static void open_rig(rig *r) {
   om_error_clear(&r->error);
   r->ctx = (om_ctx){.allocator = om_default_allocator(), .error = &r->error, .thread_count = 1};
   r->fast = NULL;
-  assert_int_equal(om_fast_create(&r->ctx, &r->fast), OM_OK);
+  assert_int_equal(om_fast_create(&r->ctx, (om_fast_lender){0}, &r->fast), OM_OK);
 }
 
 static float *random_values(size_t count, uint32_t seed) {
@@ -145,10 +145,58 @@ static void convolutions_are_near(void **state) {
   om_fast_destroy(&r.ctx, r.fast);
 }
 
+typedef struct told {
+  const float *weights;
+  size_t count;
+  size_t bytes;
+} told;
+
+static void hear(const void *lender, const void *data, size_t bytes) {
+  told *t = *(told *const *)lender;
+  assert_ptr_equal((const char *)data, (const char *)t->weights + t->bytes);
+  t->count += 1;
+  t->bytes += bytes;
+}
+
+/* Large weights whose columns lie one after the other are let go panel by panel; others, and those
+ * of a caller who may change them, are not. */
+static void tells_of_packed_panels(void **state) {
+  enum { DEPTH = 40000, COLS = 70 };
+  rig r;
+  told t = {.weights = random_values((size_t)DEPTH * COLS, 1)};
+  told *lender = &t;
+  (void)state;
+  open_rig(&r);
+  om_fast_destroy(&r.ctx, r.fast);
+  assert_int_equal(om_fast_create(&r.ctx, (om_fast_lender){hear, &lender}, &r.fast), OM_OK);
+  om_fast_product p = {.rank = 2,
+                       .a_dims = {1, DEPTH},
+                       .a_strides = {DEPTH, 1},
+                       .b_dims = {DEPTH, COLS},
+                       .b_strides = {COLS, 1},
+                       .y_dims = {1, COLS},
+                       .b = {.data = t.weights, .is_kept = true},
+                       .epilogue = {.scale = 1.0f}};
+  for (int i = 0; i < 3; ++i) {
+    om_fast_kernel *kernel = NULL;
+    if (i > 0) memcpy(p.b_strides, (int64_t[]){1, DEPTH}, 2 * sizeof(int64_t));
+    p.b.is_kept = i != 1;
+    assert_int_equal(om_fast_product_create(&r.ctx, r.fast, &p, &kernel), OM_OK);
+    om_fast_kernel_destroy(&r.ctx, kernel);
+    if (i < 2) assert_int_equal(t.count, 0);
+  }
+  assert_true(t.count > 1);
+  assert_true(t.bytes <= (size_t)DEPTH * COLS * sizeof(float));
+  assert_true(t.bytes >= (size_t)DEPTH * (COLS - 6) * sizeof(float));
+  om_fast_destroy(&r.ctx, r.fast);
+  free((void *)(uintptr_t)t.weights);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products_are_near),
       cmocka_unit_test(convolutions_are_near),
+      cmocka_unit_test(tells_of_packed_panels),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -160,7 +160,7 @@ static void blocks_are_shared(void **state) {
   (void)state;
   om_error_clear(&error);
   om_ctx ctx = {.allocator = om_default_allocator(), .error = &error, .thread_count = 1};
-  assert_int_equal(om_fast_create(&ctx, &fast), OM_OK);
+  assert_int_equal(om_fast_create(&ctx, (om_fast_lender){0}, &fast), OM_OK);
   assert_int_equal(om_fast_block_get(&ctx, fast, a, 0, 64, &is_new, &first), OM_OK);
   assert_true(is_new);
   assert_int_equal(om_fast_block_get(&ctx, fast, a, 1, 64, &is_new, &second), OM_OK);

@@ -521,6 +521,53 @@ static void refuses_half_an_allocator(void **state) {
   assert_null(session);
 }
 
+enum { PLACES = 1 << 16, SUMS = 12 };
+
+/* Results whose sizes a run tells lie in the same memory one after the other: sums[i] = sums[i - 1]
+ * + sums[i - 2], from places that are not 0; the fourth and the last are read by the caller. */
+static void dynamic_results_share_memory(void **state) {
+  static const int64_t kept[] = {PLACES, 10, 0, PLACES, PLACES};
+  static float mask[PLACES];
+  om_graph_builder b;
+  om_session *session = NULL;
+  om_error error;
+  om_session_options options = OM_SESSION_OPTIONS_INIT;
+  om_value_id sums[SUMS];
+  uint64_t allocations = 0;
+  (void)state;
+  om_build_begin(&b, 17);
+  om_value_id x = om_build_input(&b, "mask", OM_DTYPE_F32, 1, (int64_t[]){PLACES}, NULL);
+  sums[0] = om_build_node(&b, "NonZero", "sum0", 1, (om_value_id[]){x});
+  for (int i = 1; i < SUMS; ++i) {
+    static const char *const names[] = {
+        NULL, "a", "b", "fourth", "d", "e", "f", "g", "h", "i", "j", "last"};
+    om_value_id pair[] = {sums[i - 1], sums[i > 1 ? i - 2 : 0]};
+    sums[i] = om_build_node(&b, "Add", names[i], 2, pair);
+  }
+  om_build_output(&b, sums[3]);
+  om_build_output(&b, sums[SUMS - 1]);
+  om_model *model = om_build_model(&b);
+  assert_int_equal(om_session_create(model, &options, &session, &error), OM_OK);
+  for (size_t i = 0; i < OM_COUNT_OF(kept); ++i) {
+    om_named_tensor y[2] = {{"fourth", {0}}, {"last", {0}}};
+    om_named_tensor input = {"mask", om_tensor_of(OM_DTYPE_F32, 1, (int64_t[]){PLACES}, mask)};
+    for (int64_t k = 0; k < PLACES; ++k) mask[k] = k >= PLACES - kept[i] ? 1.0f : 0.0f;
+    om_run_args args = {sizeof args, &input, 1, y, 2, NULL};
+    assert_int_equal(om_session_run(session, &args, &error), OM_OK);
+    assert_int_equal(y[1].tensor.dims[1], kept[i]);
+    for (int64_t k = 0; k < kept[i]; ++k) {
+      assert_int_equal(((int64_t *)y[0].tensor.data)[k], 5 * (PLACES - kept[i] + k));
+      assert_int_equal(((int64_t *)y[1].tensor.data)[k], 233 * (PLACES - kept[i] + k));
+    }
+    const om_session_statistics now = om_session_get_statistics(session);
+    if (i == OM_COUNT_OF(kept) - 1) assert_int_equal(now.host_allocations, allocations);
+    allocations = now.host_allocations;
+    assert_true(now.host_peak_bytes < 7 * PLACES * sizeof(int64_t));
+  }
+  om_session_destroy(session);
+  om_model_destroy(model);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(refuses_half_an_allocator, setup, teardown),
@@ -540,6 +587,7 @@ int main(void) {
       cmocka_unit_test(names_unknown_operators),
       cmocka_unit_test_setup_teardown(allocates_nothing_on_the_second_run, setup, teardown),
       cmocka_unit_test(makes_dynamic_steps_ready),
+      cmocka_unit_test(dynamic_results_share_memory),
       cmocka_unit_test_setup_teardown(prepares_ahead_of_the_first_run, setup, teardown),
       cmocka_unit_test_setup_teardown(keeps_the_last_16_plans, setup, teardown),
       cmocka_unit_test_setup_teardown(uses_the_callers_allocator_alone, setup, teardown),

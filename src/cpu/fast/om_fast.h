@@ -17,7 +17,14 @@
 /* What the kernels of one session share. single. */
 typedef struct om_fast om_fast;
 
-om_status om_fast_create(om_ctx *ctx, om_fast **out_fast);
+/* Hears of weights that were packed: what lends them may let their pages go. Called by any thread.
+ */
+typedef struct om_fast_lender {
+  void (*on_packed)(const void *lender, const void *data, size_t bytes); /* NULL: nobody asks */
+  const void *lender;                                                    /* outlives om_fast */
+} om_fast_lender;
+
+om_status om_fast_create(om_ctx *ctx, om_fast_lender lender, om_fast **out_fast);
 void om_fast_destroy(om_ctx *ctx, om_fast *fast); /* after its kernels */
 
 /* `bytes` of memory for what a kernel of bytes makes of constant weights that stay as they are as

@@ -111,7 +111,7 @@ static void pack_batch(om_ctx *ctx,
       from += rest % pass->batch[axis] * pass->w_steps[axis];
       rest /= pass->batch[axis];
     }
-    om_fast_pack_run(ctx, &pass->order, first_panel, w + from, target + i * elems);
+    om_fast_pack_run(ctx, &pass->order, NULL, first_panel, w + from, target + i * elems);
   }
 }
 

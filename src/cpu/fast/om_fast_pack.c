@@ -26,6 +26,7 @@ size_t om_fast_group_elems(const om_fast_order *order) {
 
 typedef struct job {
   const om_fast_order *order;
+  const om_fast_lender *lender;
   int64_t first_panel, panels;
   const float *source;
   float *target;
@@ -101,6 +102,18 @@ static __attribute__((noinline)) void pack_winograd(
   }
 }
 
+enum { LARGE_BYTES = 1 << 20 }; /* weights of a panel: worth it to let their pages go at once */
+
+/* Tells of a panel's weights where they lie side by side, so that large ones are never in memory
+ * twice as a whole. */
+static void tell_packed(const job *j, const float *from, int64_t cols) {
+  const om_fast_order *o = j->order;
+  const int64_t bytes = cols * o->col_stride * (int64_t)sizeof(float);
+  if (!j->lender || !j->lender->on_packed || bytes < LARGE_BYTES) return;
+  if (o->col_stride < o->depth || o->depth_stride > o->col_stride) return;
+  j->lender->on_packed(j->lender->lender, from, (size_t)bytes);
+}
+
 static void pack_panels(void *arg, size_t begin, size_t end) {
   const job *j = arg;
   const om_fast_order *o = j->order;
@@ -115,6 +128,7 @@ static void pack_panels(void *arg, size_t begin, size_t end) {
     to += group * (int64_t)om_fast_group_elems(o); /* where panels are left out there is one */
     if (o->is_winograd) {
       pack_winograd(o, from, left < width ? left : width, width, to);
+      tell_packed(j, from, left < width ? left : width);
       continue;
     }
     for (int64_t a = 0; a < o->taps[0]; ++a) {
@@ -125,15 +139,18 @@ static void pack_panels(void *arg, size_t begin, size_t end) {
         }
       }
     }
+    tell_packed(j, from, left < width ? left : width);
   }
 }
 
 void om_fast_pack_run(om_ctx *ctx,
                       const om_fast_order *order,
+                      const om_fast_lender *lender,
                       int64_t first_panel,
                       const float *source,
                       float *target) {
   job j = {.order = order,
+           .lender = lender,
            .first_panel = first_panel,
            .panels = om_fast_panel_count(order) - first_panel,
            .source = source,
@@ -151,6 +168,7 @@ static void delete_pack(om_ctx *ctx, om_fast_pack *pack) {
 
 static om_status make_pack(om_ctx *ctx,
                            const om_fast_order *order,
+                           const om_fast_lender *lender,
                            const float *source,
                            om_fast_pack **out_pack) {
   om_status st = OM_OK;
@@ -160,7 +178,7 @@ static om_status make_pack(om_ctx *ctx,
   pack->order = *order;
   pack->data = om_new_bytes(ctx, (size_t)order->groups * om_fast_group_elems(order), sizeof(float));
   if (!pack->data) OM_GO(OM_E_OUT_OF_MEMORY);
-  om_fast_pack_run(ctx, order, 0, source, pack->data);
+  om_fast_pack_run(ctx, order, lender, 0, source, pack->data);
   *out_pack = pack;
   pack = NULL; /* the caller owns it now */
 done:
@@ -181,7 +199,7 @@ om_status om_fast_pack_get(om_ctx *ctx,
     pack = pack->next;
   }
   if (!pack) {
-    OM_TRY(make_pack(ctx, order, weights->data, &pack));
+    OM_TRY(make_pack(ctx, order, weights->is_kept ? &fast->lender : NULL, weights->data, &pack));
     pack->next = *list;
     *list = pack;
   }
@@ -234,9 +252,11 @@ static void delete_blocks(om_ctx *ctx, om_fast_block *blocks) {
   }
 }
 
-om_status om_fast_create(om_ctx *ctx, om_fast **out_fast) {
+om_status om_fast_create(om_ctx *ctx, om_fast_lender lender, om_fast **out_fast) {
   *out_fast = om_new_bytes(ctx, 1, sizeof **out_fast);
-  return *out_fast ? OM_OK : OM_E_OUT_OF_MEMORY;
+  if (!*out_fast) return OM_E_OUT_OF_MEMORY;
+  (*out_fast)->lender = lender;
+  return OM_OK;
 }
 
 void om_fast_destroy(om_ctx *ctx, om_fast *fast) {

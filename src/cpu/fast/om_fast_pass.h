@@ -41,6 +41,7 @@ typedef struct om_fast_block { /* om_fast_block_get */
 } om_fast_block;
 
 struct om_fast {
+  om_fast_lender lender;
   om_fast_pack *packs;   /* owned: of weights that are kept */
   om_fast_block *blocks; /* owned */
 };
@@ -107,9 +108,10 @@ size_t om_fast_group_elems(const om_fast_order *order);
 int64_t om_fast_panel_width(const om_fast_order *order, int64_t panel);
 int64_t om_fast_panel_count(const om_fast_order *order);
 
-/* Brings the panels from `first_panel` on into `order`. */
+/* Brings the panels from `first_panel` on into `order`. `lender`: NULL, or hears of large parts. */
 void om_fast_pack_run(om_ctx *ctx,
                       const om_fast_order *order,
+                      const om_fast_lender *lender,
                       int64_t first_panel,
                       const float *source,
                       float *target);
