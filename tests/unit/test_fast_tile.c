@@ -29,7 +29,8 @@ static void fill(float *to, size_t count, uint32_t seed) {
 
 /* Rows at places 0, 1, ... of `depth` elements each; tap i is i - 2 places further. */
 static om_tile make_tile(size_t rows, size_t depth, size_t tap_count) {
-  om_tile t = {.x = x,
+  om_tile t = {.rows = rows,
+               .x = x,
                .has_outside = true,
                .taps = taps,
                .tap_count = tap_count,

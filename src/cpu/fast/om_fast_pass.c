@@ -203,6 +203,7 @@ static __attribute__((noinline)) void run_tile(const job *j,
   const bool is_last = s->last && panel == j->panels - 1;
   const int64_t width = om_fast_panel_width(o, panel);
   const bool is_end = part + 1 == j->parts;
+  t->rows = rows;
   t->col = (size_t)col;
   t->cols = (size_t)at_most(o->cols - col, o->width);
   t->w = is_last ? s->last : s->w + panel * j->placed->panel_step;

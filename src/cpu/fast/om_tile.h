@@ -25,6 +25,7 @@ typedef struct om_tile_tap { /* one place of a window */
 
 typedef struct om_tile {
   /* rows */
+  size_t rows; /* asked by columns apart without taps outside alone: any number of theirs */
   const float *x;
   int64_t x_at[OM_TILE_ROWS]; /* elements from x; an element outside is not read */
   int32_t place[OM_FAST_AXES][OM_TILE_ROWS];
