@@ -93,13 +93,13 @@ const char *om_gpu_bind_conv_depthwise(om_gpu_binder *b, const om_gpu_conv *c);
 
 /* ---- Kernels for matrix hardware, and others ---- */
 
-/* A float32 weight as two float16: the value rounded, and low_scale times what that left off. An
- * infinity or NaN is a low one beside a high zero. */
+/* A float32 weight as two float16: the value rounded, and what that left off. An infinity or NaN is
+ * a low one beside a high zero. */
 typedef struct om_gpu_conv_halves {
   uint16_t high, low;
 } om_gpu_conv_halves;
 
-om_gpu_conv_halves om_gpu_conv_split(float value, float low_scale);
+om_gpu_conv_halves om_gpu_conv_split(float value);
 
 /* The power of two by which a channel's weights are multiplied before they are split: the largest
  * gets the exponent 14. out_factor: 2^14 divided by it. */

@@ -224,19 +224,18 @@ float om_gpu_conv_weight_scale(const om_gpu_conv *c,
   return float_of((exponents << EXPONENT_SHIFT) - factor);
 }
 
-om_gpu_conv_halves om_gpu_conv_split(float value, float low_scale) {
+om_gpu_conv_halves om_gpu_conv_split(float value) {
   const bool is_number = (bits_of(value) & EXPONENTS) != EXPONENTS;
   const uint16_t high = is_number ? om_f16_from_f32(value) : 0;
-  const float rest = (value - om_f16_to_f32(high)) * low_scale;
-  return (om_gpu_conv_halves){.high = high, .low = om_f16_from_f32(rest)};
+  return (om_gpu_conv_halves){.high = high, .low = om_f16_from_f32(value - om_f16_to_f32(high))};
 }
 
 static void split_channel(const filling *f, size_t m) {
   const om_gpu_conv *c = f->c;
   const float scale = om_gpu_conv_weight_scale(c, f->source, m, &f->factors[m]);
   for (size_t k = 0; k < c->terms; ++k) {
-    const om_gpu_conv_halves halves =
-        om_gpu_conv_split(om_gpu_float_at(f->source, m * c->terms + k) * scale, 1.0f);
+    const float weight = om_gpu_float_at(f->source, m * c->terms + k);
+    const om_gpu_conv_halves halves = om_gpu_conv_split(weight * scale);
     uint16_t *to = &f->pieces[place_of(c, m, k)];
     to[0] = halves.high;
     to[PIECE] = halves.low;

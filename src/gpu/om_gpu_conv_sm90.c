@@ -16,8 +16,7 @@ enum {
   WINDOW_TAPS = 9,
   WINDOW_ROWS = 128,
   PART = STEP_OCTETS * TILE * OCTET, /* halves of a step's weights, of highs or lows */
-  LOW_SCALE = 1 << 11,
-  ROW_TAPS = 7, /* of a kernel's row, the most in an octet */
+  ROW_TAPS = 7,                      /* of a kernel's row, the most in an octet */
 };
 
 typedef enum conv_mode { GATHER, SHORT, WINDOW, ROWS } conv_mode;
@@ -195,8 +194,8 @@ static void split_channels(void *arg, size_t begin, size_t end) {
   for (size_t m = begin; m < end; ++m) {
     const float scale = om_gpu_conv_weight_scale(c, f->source, m, &f->factors[m]);
     for (size_t k = 0; k < c->terms; ++k) {
-      const om_gpu_conv_halves halves =
-          om_gpu_conv_split(om_gpu_float_at(f->source, m * c->terms + k) * scale, LOW_SCALE);
+      const float weight = om_gpu_float_at(f->source, m * c->terms + k);
+      const om_gpu_conv_halves halves = om_gpu_conv_split(weight * scale);
       uint16_t *to = &f->steps[place_of(c, m, k)];
       to[0] = halves.high;
       to[PART] = halves.low;

@@ -21,12 +21,13 @@
  * with a column and a row of zeros behind them. ROWS    Few channels. An octet is a row of the
  * kernel, filled up with zeros.
  *
- * A float32 is split into two float16: the value rounded, and 2^11 times what that left off; the
- * weights come split, each channel scaled so that its largest value has the exponent 14. The
- * product of the two highs has sums of its own, so that it loses nothing to the others. Windows are
- * split as they are where the tile's largest value lies in 2^-14 to 2^15. Where it turns out not
- * to, the tile is made again: once to find its largest number, and once with a power of two of its
- * own. An infinity is a low part beside a high part of zero then.
+ * A float32 is split into two float16: the value rounded, and what that left off; the weights come
+ * split, each channel scaled so that its largest value has the exponent 14. Windows are split times
+ * 16 where the tile's largest value lies in 2^-8 to 2^11. Where it turns out not to, the tile is
+ * made again: once to find its largest number, and once with a power of two of its own. An infinity
+ * is a low part beside a high part of zero then. What does not fit where wgmma adds is cut off, not
+ * rounded, so a step of float32 has sums of its own, the products with low parts first, which are
+ * added to the tile's by ordinary additions.
  *
  * At most 48 KiB of shared memory let several workgroups share a core (docs/shaders.md): hence one
  * buffer of windows (WINDOWS) where two would be more.
@@ -103,7 +104,7 @@ enum {
 };
 enum { CHAIN_HARD_SWISH = 5 }; /* elementwise.def */
 #define WEIGHT_SCALE (1.0f / 16384.0f)
-#define LOW_SCALE    2048.0f
+#define WINDOW_SCALE 16.0f
 
 typedef struct arguments {
   const sm90_element *input;
@@ -165,27 +166,50 @@ SM90_INLINE uint64_t plain_operand(uint32_t at, uint32_t octet_bytes) {
          (uint64_t)(128 >> 4) << 32;
 }
 
-SM90_INLINE void multiply(float sums[PARTS][SUM_COUNT], uint32_t weights, uint32_t window) {
+/* The sums of a tile; of float32 also those of a step. */
+typedef struct tile_sums {
+  float all[SUM_COUNT];
+#if FLOAT
+  float step[SUM_COUNT];
+#endif
+} tile_sums;
+
+#if FLOAT
+#  define UNDER_WAY step
+#else
+#  define UNDER_WAY all
+#endif
+
+SM90_INLINE void multiply(tile_sums *sums, uint32_t weights, uint32_t window) {
   const uint64_t a = plain_operand(weights, TILE * 16);
   const uint64_t b = plain_operand(window, ROW_COUNT * 16);
-  EACH(k, PARTS) __asm__ volatile("" : SM90_SUMS32(sums[k])::"memory");
-  wgmma_fence();
-  EACH(k, STEP / 16) {
-    const uint64_t own_a = a + k * 2 * TILE;
-    const uint64_t own_b = b + k * 2 * ROW_COUNT;
-    wgmma_64(sums[0], own_a, own_b);
 #if FLOAT
-    wgmma_64(sums[1], own_a, own_b + WINDOW_PLANE / 16);
-    wgmma_64(sums[1], own_a + WEIGHT_PLANE / 16, own_b);
+  EACH(i, SUM_COUNT) sums->step[i] = 0.0f;
 #endif
+  __asm__ volatile("" : SM90_SUMS32(sums->UNDER_WAY)::"memory");
+  wgmma_fence();
+#if FLOAT
+  EACH(k, STEP / 16) {
+    wgmma_64(sums->step, a + k * 2 * TILE, b + k * 2 * ROW_COUNT + WINDOW_PLANE / 16);
+    wgmma_64(sums->step, a + k * 2 * TILE + WEIGHT_PLANE / 16, b + k * 2 * ROW_COUNT);
   }
+#endif
+  EACH(k, STEP / 16) wgmma_64(sums->UNDER_WAY, a + k * 2 * TILE, b + k * 2 * ROW_COUNT);
   wgmma_commit();
 }
 
 /* Until all is multiplied; nothing reads the sums before. */
-SM90_INLINE void wait_for_sums(float sums[PARTS][SUM_COUNT]) {
+SM90_INLINE void wait_for_sums(tile_sums *sums) {
   wgmma_wait(0);
-  EACH(k, PARTS) __asm__ volatile("" : SM90_SUMS32(sums[k])::"memory");
+  __asm__ volatile("" : SM90_SUMS32(sums->UNDER_WAY)::"memory");
+}
+
+/* Behind each step's multiply, once. */
+SM90_INLINE void end_step(tile_sums *sums) {
+  wait_for_sums(sums);
+#if FLOAT
+  EACH(i, SUM_COUNT) sums->all[i] += sums->step[i];
+#endif
 }
 
 /* What a slice works on. */
@@ -236,7 +260,7 @@ SM90_INLINE void begin_weights(const slice *s) {
 
 /* Multiplies a step whose windows are kept, and has the weights of a later one brought. */
 SM90_INLINE void do_step(
-    const slice *s, uint32_t step, uint32_t window, uint32_t *stage, float sums[PARTS][SUM_COUNT]) {
+    const slice *s, uint32_t step, uint32_t window, uint32_t *stage, tile_sums *sums) {
   copies_wait(IS_SHORT ? 0 : WEIGHT_STAGES - 2);
   shared_fence();
   slice_barrier(s);
@@ -256,16 +280,13 @@ SM90_INLINE void do_step(
 #include "gpu/sm90/conv_sm90_results.h"
 
 /* The slice's sums, whose first weights are under way. */
-SM90_INLINE void sum_all(const arguments *a,
-                         const slice *s,
-                         splitting *how,
-                         float sums[PARTS][SUM_COUNT]) {
+SM90_INLINE void sum_all(const arguments *a, const slice *s, splitting *how, tile_sums *sums) {
   const bool has_steps = s->begin < s->end;
 #if FLOAT
   bool is_done;
   do {
 #endif
-    EACH(k, PARTS) EACH(i, SUM_COUNT) sums[k][i] = 0.0f;
+    EACH(i, SUM_COUNT) sums->all[i] = 0.0f;
     if (has_steps) sum_up(a, s, how, sums);
 #if FLOAT
     is_done = is_good(how);
@@ -291,18 +312,18 @@ SM90_KERNEL void OM_KERNEL(arguments a) {
   s.window_area = s.weight_area + WEIGHT_STAGES * STAGE_BYTES;
   s.weights = a.weights + (FLOAT ? a.p.weight_rows * sizeof(float) : 0) +
               (uint64_t)channel_tile * GROUPS * a.p.piece_count * WEIGHT_BYTES;
-  splitting how = {.scale = 1.0f};
-  float sums[PARTS][SUM_COUNT];
+  splitting how = {.scale = WINDOW_SCALE};
+  tile_sums sums;
   if (s.begin < s.end) begin_weights(&s);
   if (thread_index() == 0) turn_wait(&a.turn);
   barrier_all();
-  sum_all(&a, &s, &how, sums);
+  sum_all(&a, &s, &how, &sums);
   results r;
   sm90_units first;
   const bool has_results = find_results(&a, channel_tile * ROWS_OF_TILE, s.first, &r);
   if (has_results) load_operands(&r, 0, &first);
   barrier_all();
-  store_sums(s.weight_area + s.group * TILE * SUM_PITCH * sizeof(float), s.thread % 128, sums);
+  store_sums(s.weight_area + s.group * TILE * SUM_PITCH * sizeof(float), s.thread % 128, &sums);
   barrier_all();
   if (has_results) make_results(&a, &r, &first, FLOAT ? WEIGHT_SCALE / how.scale : 1.0f);
   turn_end(&a.turn);

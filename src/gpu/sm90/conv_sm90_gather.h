@@ -119,10 +119,7 @@ SM90_INLINE void fetch(
 #endif
 
 /* The slice's part of the sums. */
-SM90_INLINE void sum_up(const arguments *a,
-                        const slice *s,
-                        splitting *how,
-                        float sums[PARTS][SUM_COUNT]) {
+SM90_INLINE void sum_up(const arguments *a, const slice *s, splitting *how, tile_sums *sums) {
   const place at = locate(a, s->first + s->thread % TILE);
   const uint32_t own = s->window_area + (s->thread / TILE * ROW_COUNT + s->thread % TILE) * 16;
   tap t = first_tap(a, s->begin);
@@ -135,6 +132,7 @@ SM90_INLINE void sum_up(const arguments *a,
   KEEP(0);
 #if IS_SHORT
   do_step(s, s->begin, s->window_area, &stage, sums);
+  end_step(sums);
 #else
   next_tap(a, &t);
   if (s->begin + 1 < s->end) fetch(a, &at, &t, s->thread, next);
@@ -148,10 +146,9 @@ SM90_INLINE void sum_up(const arguments *a,
     if (i + 1 < s->end) KEEP(WINDOWS == 1 ? 0 : buffer ^ 1);
     next_tap(a, &t);
     if (i + 2 < s->end) fetch(a, &at, &t, s->thread, next);
-    wait_for_sums(sums);
+    end_step(sums);
   }
 #endif
-  wait_for_sums(sums);
 }
 
 #endif

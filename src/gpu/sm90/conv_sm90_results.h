@@ -3,18 +3,13 @@
 #define CONV_SM90_RESULTS_H
 
 /* The sums of a thread to shared memory, by channel and column. */
-SM90_INLINE void store_sums(uint32_t area, uint32_t thread, const float sums[PARTS][SUM_COUNT]) {
+SM90_INLINE void store_sums(uint32_t area, uint32_t thread, const tile_sums *sums) {
   EACH(j, TILE / 8) {
     EACH(h, 2) {
       const uint32_t row = thread / 32 * 16 + thread % 32 / 4 + h * 8;
       const uint32_t at = area + (row * SUM_PITCH + j * 8 + thread % 4 * 2) * 4;
       const uint32_t i = 4 * j + 2 * h;
-#if FLOAT
-      shared_store2(
-          at, sums[0][i] + sums[1][i] / LOW_SCALE, sums[0][i + 1] + sums[1][i + 1] / LOW_SCALE);
-#else
-      shared_store2(at, sums[0][i], sums[0][i + 1]);
-#endif
+      shared_store2(at, sums->all[i], sums->all[i + 1]);
     }
   }
 }

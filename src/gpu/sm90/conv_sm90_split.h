@@ -23,24 +23,25 @@ SM90_INLINE bool is_number(float value) {
   return (__builtin_bit_cast(uint32_t, value) & 0x7f800000u) != 0x7f800000u;
 }
 
-/* Two values as halves, times the scale; what they leave off, times LOW_SCALE. */
+/* What two values as halves leave off. */
 SM90_INLINE uint32_t split_low(uint32_t high, const float values[2]) {
   float rounded[2];
   unpack_halves(high, &rounded[0], &rounded[1]);
-  return pack_halves((values[0] - rounded[0]) * LOW_SCALE, (values[1] - rounded[1]) * LOW_SCALE);
+  return pack_halves(values[0] - rounded[0], values[1] - rounded[1]);
 }
 
-/* The first attempt: as they are. */
+/* The first attempt. */
 SM90_INLINE void split_octet(const raw values[8],
                              splitting *s,
                              uint32_t highs[4],
                              uint32_t lows[4]) {
   EACH(i, 4) {
-    highs[i] = pack_halves(values[2 * i], values[2 * i + 1]);
+    const float v[2] = {values[2 * i] * WINDOW_SCALE, values[2 * i + 1] * WINDOW_SCALE};
+    highs[i] = pack_halves(v[0], v[1]);
     __asm__("{\n\t.reg .b32 a;\n\tabs.f16x2 a, %1;\n\tmax.f16x2 %0, %0, a;\n\t}"
             : "+r"(s->largest_pair)
             : "r"(highs[i]));
-    lows[i] = split_low(highs[i], values + 2 * i);
+    lows[i] = split_low(highs[i], v);
   }
 }
 
@@ -89,14 +90,14 @@ SM90_INLINE uint32_t find_largest(float own) {
   return bits;
 }
 
-/* Whether the first attempt's largest magnitude lies in 2^-14 to 2^15. */
+/* Whether the first attempt's largest magnitude, with its scale, lies in 2^-4 to 2^15. */
 SM90_INLINE bool is_in_range(const splitting *how) {
   float low;
   float high;
   unpack_halves(how->largest_pair, &low, &high);
   const float own = __builtin_fmaxf(low, high);
   const bool is_large = __nvvm_bar0_or(own >= 0x1p15f);
-  return __nvvm_bar0_or(own >= 0x1p-14f) && !is_large;
+  return __nvvm_bar0_or(own >= 0x1p-4f) && !is_large;
 }
 
 /* Whether the sums stand; else how the next attempt splits. */

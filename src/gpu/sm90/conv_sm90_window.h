@@ -67,10 +67,7 @@ SM90_INLINE void bring_window(const arguments *a,
   }
 }
 
-SM90_INLINE void sum_up(const arguments *a,
-                        const slice *s,
-                        splitting *how,
-                        float sums[PARTS][SUM_COUNT]) {
+SM90_INLINE void sum_up(const arguments *a, const slice *s, splitting *how, tile_sums *sums) {
   const int32_t window = (int32_t)s->first - (int32_t)(a->p.in_w + 2);
   const uint32_t chunk_end = s->end / TAPS;
   place at[TEAM_ROWS];
@@ -91,7 +88,7 @@ SM90_INLINE void sum_up(const arguments *a,
       const uint32_t octet = tap * GROUPS + s->group;
       if (has_next && tap > 0 && octet - GROUPS < OCTETS) keep(other, octet - GROUPS, next, s, how);
       if (has_next && octet < OCTETS) fetch(a, at, (chunk + 1) * STEP + octet * 8, next);
-      wait_for_sums(sums);
+      end_step(sums);
     }
   }
 }
