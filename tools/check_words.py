@@ -9,7 +9,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ALLOCATOR = "src/base/om_alloc.c"
 # Vulkan's loader and volk's entry points are one for the process, so their use takes one lock.
-GLOBALS = {"src/gpu/hal/vulkan/om_vk_loader.c": "static pthread_mutex_t"}
+GLOBALS = {"src/gpu/hal/vulkan/om_vk_loader.c": "static pthread_rwlock_t"}
 RULES = [
     ("allocates outside " + ALLOCATOR,
      re.compile(r"(?<![\w.>])(malloc|calloc|realloc|free|strdup|strndup|aligned_alloc|posix_memalign)\s*\(")),

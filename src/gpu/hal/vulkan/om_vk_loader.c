@@ -9,6 +9,11 @@
  * Vulkan loader (1.4.309) walks its lists of them in vkGetDeviceProcAddr without a lock of its
  * own, and crashed when another thread changed one; devices_in_threads of test_hal_device.c shows
  * whether that is gone.
+ *
+ * It also keeps apart the making of a device and of a module in PTX: NVIDIA's driver (580.159.04)
+ * hung when two threads did that, one in its CUDA part waiting for a lock of its Vulkan part, the
+ * other the other way round; sessions_on_vulkan of test_threads.c shows whether that is gone.
+ * Modules may be made beside each other.
  */
 #define VOLK_IMPLEMENTATION
 #include "gpu/hal/vulkan/om_vk_loader.h"
@@ -18,16 +23,20 @@
 
 #include "gpu/hal/vulkan/om_vk_status.h"
 
-static pthread_mutex_t loader_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t loader_lock = PTHREAD_RWLOCK_INITIALIZER;
 
 static const char validation_layer[] = "VK_LAYER_KHRONOS_validation";
 
 void om_vk_loader_lock(void) {
-  pthread_mutex_lock(&loader_lock);
+  pthread_rwlock_wrlock(&loader_lock);
+}
+
+void om_vk_loader_share(void) {
+  pthread_rwlock_rdlock(&loader_lock);
 }
 
 void om_vk_loader_unlock(void) {
-  pthread_mutex_unlock(&loader_lock);
+  pthread_rwlock_unlock(&loader_lock);
 }
 
 /* Keeps the drivers in the process, by an instance that is never destroyed. The loader unloads a

@@ -54,6 +54,8 @@ void om_vk_instance_deinit(om_ctx *ctx, om_vk_instance *instance);
 
 /* Held while instances and devices are made, enumerated and destroyed, and by load_device. */
 void om_vk_loader_lock(void);
+/* Held by any number while they make or destroy modules in PTX, and nobody has the lock itself. */
+void om_vk_loader_share(void);
 void om_vk_loader_unlock(void);
 
 /* Fills the device's own table. The caller holds the lock. */

@@ -39,11 +39,36 @@ static void unmake(const om_vk_device *device, om_vk_module *module) {
   module->handle = VK_NULL_HANDLE;
 }
 
+static VkResult make(const om_vk_device *device,
+                     const om_hal_shader *shader,
+                     const char *text,
+                     om_vk_module *module) {
+  const VkCuModuleCreateInfoNVX module_info = {
+      .sType = VK_STRUCTURE_TYPE_CU_MODULE_CREATE_INFO_NVX,
+      .dataSize = shader->code_bytes + 1, /* with the 0 */
+      .pData = text,
+  };
+  VkResult result =
+      device->vk.vkCreateCuModuleNVX(device->handle, &module_info, NULL, &module->handle);
+  if (result != VK_SUCCESS) return result;
+  const VkCuFunctionCreateInfoNVX function_info = {
+      .sType = VK_STRUCTURE_TYPE_CU_FUNCTION_CREATE_INFO_NVX,
+      .module = module->handle,
+      .pName = shader->name,
+  };
+  result =
+      device->vk.vkCreateCuFunctionNVX(device->handle, &function_info, NULL, &module->function);
+  if (result != VK_SUCCESS) unmake(device, module);
+  return result;
+}
+
 bool om_vk_ptx_works(const om_vk_device *device) {
   const om_hal_shader shader = {.name = probe_name, .code_bytes = sizeof probe_text - 1};
   om_vk_module module = {0};
-  VkResult result = om_vk_module_make(device, &shader, probe_text, &module);
+  om_vk_loader_lock(); /* the first module of a device makes more of the driver's */
+  VkResult result = make(device, &shader, probe_text, &module);
   unmake(device, &module);
+  om_vk_loader_unlock();
   return result == VK_SUCCESS;
 }
 
@@ -68,22 +93,9 @@ VkResult om_vk_module_make(const om_vk_device *device,
                            const om_hal_shader *shader,
                            const char *text,
                            om_vk_module *module) {
-  const VkCuModuleCreateInfoNVX module_info = {
-      .sType = VK_STRUCTURE_TYPE_CU_MODULE_CREATE_INFO_NVX,
-      .dataSize = shader->code_bytes + 1, /* with the 0 */
-      .pData = text,
-  };
-  VkResult result =
-      device->vk.vkCreateCuModuleNVX(device->handle, &module_info, NULL, &module->handle);
-  if (result != VK_SUCCESS) return result;
-  const VkCuFunctionCreateInfoNVX function_info = {
-      .sType = VK_STRUCTURE_TYPE_CU_FUNCTION_CREATE_INFO_NVX,
-      .module = module->handle,
-      .pName = shader->name,
-  };
-  result =
-      device->vk.vkCreateCuFunctionNVX(device->handle, &function_info, NULL, &module->function);
-  if (result != VK_SUCCESS) unmake(device, module);
+  om_vk_loader_share();
+  VkResult result = make(device, shader, text, module);
+  om_vk_loader_unlock();
   return result;
 }
 
@@ -91,7 +103,9 @@ void om_vk_modules_destroy(om_ctx *ctx, om_vk_device *device) {
   while (device->modules) {
     om_vk_module *module = device->modules;
     device->modules = module->next;
+    om_vk_loader_share();
     unmake(device, module);
+    om_vk_loader_unlock();
     om_delete(ctx, module);
   }
 }
