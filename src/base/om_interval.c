@@ -3,13 +3,14 @@
  * The largest go first, which leaves fewer gaps than the order of use. Where the result is more
  * than what lives at once, the block that ends highest goes first in the next attempt: most often
  * it is one of two large ones that a small one between them kept apart, and one or two attempts
- * suffice. The list of placed blocks is kept sorted by offset, so the first gap is found in one
- * walk.
+ * suffice. Where they do not, all blocks like that one go first, of its size and for as many steps:
+ * a model has many layers, and what helps one of them helps them all. The list of placed blocks is
+ * kept sorted by offset, so the first gap is found in one walk.
  */
 #include "base/om_interval.h"
 
 /* An attempt takes count * count / 2 looks at most: 0.1 s for all of them on one core. */
-enum { ATTEMPTS = 16, LOOKS = 1 << 26 };
+enum { ATTEMPTS = 16 /* one by one, then again alike */, LOOKS = 1 << 25 };
 
 typedef struct placing {
   om_interval *blocks;
@@ -62,6 +63,22 @@ static void move_to_front(const placing *p, size_t turn) {
   const uint32_t index = p->turns[turn];
   memmove(p->turns + 1, p->turns, turn * sizeof *p->turns);
   p->turns[0] = index;
+}
+
+static bool are_alike(const om_interval *a, const om_interval *b) {
+  return a->bytes == b->bytes && a->last - a->first == b->last - b->first;
+}
+
+/* Moves the block of this turn, and all that are like it, to the front. */
+static void move_alike_to_front(const placing *p, size_t turn) {
+  const om_interval *like = &p->blocks[p->turns[turn]];
+  size_t to = 0;
+  for (size_t i = 0; i < p->count; ++i) {
+    const uint32_t index = p->turns[i];
+    if (!are_alike(&p->blocks[index], like)) continue;
+    memmove(p->turns + to + 1, p->turns + to, (i - to) * sizeof *p->turns);
+    p->turns[to++] = index;
+  }
 }
 
 /* ---- One attempt ---- */
@@ -121,18 +138,26 @@ static om_status place_all(om_ctx *ctx, placing *p) {
 
 /* ---- All of it ---- */
 
-static om_status find_best(om_ctx *ctx, placing *p, uint64_t least, size_t *out_total) {
-  size_t best = SIZE_MAX;
+/* Keeps the best of some attempts, in `offsets` and *best. */
+static om_status attempt(
+    om_ctx *ctx, placing *p, uint64_t least, void (*move)(const placing *, size_t), size_t *best) {
   const uint64_t looks = (uint64_t)p->count * p->count / 2 + 1;
   const uint64_t attempts = LOOKS / looks < ATTEMPTS ? LOOKS / looks + 1 : ATTEMPTS;
   sort_turns(p);
-  for (uint64_t i = 0; i < attempts && best > least; ++i) {
-    if (i > 0) move_to_front(p, p->highest);
+  for (uint64_t i = 0; i < attempts && *best > least; ++i) {
+    if (i > 0) move(p, p->highest);
     OM_TRY(place_all(ctx, p));
-    if (p->total >= best) continue;
-    best = p->total;
+    if (p->total >= *best) continue;
+    *best = p->total;
     for (size_t k = 0; k < p->count; ++k) p->offsets[k] = p->blocks[k].offset;
   }
+  return OM_OK;
+}
+
+static om_status find_best(om_ctx *ctx, placing *p, uint64_t least, size_t *out_total) {
+  size_t best = SIZE_MAX;
+  OM_TRY(attempt(ctx, p, least, move_to_front, &best));
+  OM_TRY(attempt(ctx, p, least, move_alike_to_front, &best));
   for (size_t k = 0; k < p->count; ++k) p->blocks[k].offset = p->offsets[k];
   *out_total = best;
   return OM_OK;

@@ -356,6 +356,37 @@ static void a_second_attempt_closes_gaps(void **state) {
   }
 }
 
+/* An encoder's layers, whose stream of residuals has elements twice as large: moving one block at a
+ * time does not find the order in which nothing is lost. */
+static void intervals_of_layers_are_dense(void **state) {
+  enum { LAYERS = 12, BLOCKS = 9 };
+  static const om_interval layer[BLOCKS] = {
+      {.bytes = 2, .first = 0, .last = 4}, /* the sum before attention */
+      {.bytes = 1, .first = 0, .last = 1}, /* normalised */
+      {.bytes = 3, .first = 1, .last = 2}, /* Q, K and V */
+      {.bytes = 1, .first = 2, .last = 3},
+      {.bytes = 1, .first = 3, .last = 4},
+      {.bytes = 2, .first = 4, .last = 7}, /* the sum behind it */
+      {.bytes = 1, .first = 4, .last = 5},
+      {.bytes = 4, .first = 5, .last = 6}, /* Gelu's */
+      {.bytes = 1, .first = 6, .last = 7},
+  };
+  om_error error;
+  om_ctx ctx = make_ctx(&error);
+  om_interval blocks[LAYERS * BLOCKS];
+  size_t total = 0;
+  uint64_t live = 0;
+  (void)state;
+  for (uint32_t i = 0; i < LAYERS * BLOCKS; ++i) {
+    blocks[i] = layer[i % BLOCKS];
+    blocks[i].first += i / BLOCKS * 7;
+    blocks[i].last += i / BLOCKS * 7;
+  }
+  assert_int_equal(om_interval_live(&ctx, blocks, LAYERS * BLOCKS, 1, &live), OM_OK);
+  assert_int_equal(om_interval_place(&ctx, blocks, LAYERS * BLOCKS, 1, &total), OM_OK);
+  assert_int_equal(total, live);
+}
+
 static void intervals_never_overlap(void **state) {
   om_error error;
   om_ctx ctx = make_ctx(&error);
@@ -501,6 +532,7 @@ int main(void) {
       cmocka_unit_test(bfloat16_rounds_to_nearest_even),
       cmocka_unit_test(intervals_take_the_first_gap),
       cmocka_unit_test(a_second_attempt_closes_gaps),
+      cmocka_unit_test(intervals_of_layers_are_dense),
       cmocka_unit_test(intervals_never_overlap),
       cmocka_unit_test(what_lives_at_once_is_the_least),
       cmocka_unit_test(intervals_report_overflow),
