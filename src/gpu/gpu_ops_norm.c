@@ -107,6 +107,9 @@ static const char *bind_rows(om_gpu_binder *b, const om_rows *rows, const om_nor
   om_gpu_operand bias = {.kind = OM_GPU_NOTHING};
   if (has_bias) bias = om_gpu_read(b, 2);
   om_gpu_operand to = om_gpu_write(b, 0);
+  om_gpu_operand wide = {.kind = OM_GPU_NOTHING};
+  const bool takes_wide = dtype == OM_DTYPE_F16 && om_gpu_binder_mode(b) == OM_MODE_FAST;
+  if (takes_wide) wide = om_gpu_scratch(b, 4 * sizeof(float)); /* what is written there is unused */
   om_gpu_dispatch *d = om_gpu_add_dispatch(b, shader);
   if (!d) return om_gpu_no_memory;
   om_layernorm_kernel_params block = {.count = (float)rows->row_elems,
@@ -123,12 +126,14 @@ static const char *bind_rows(om_gpu_binder *b, const om_rows *rows, const om_nor
   memcpy(&d->constants[2], constants, sizeof constants);
   d->constant_count = 3 + constant_count; /* the last: whether there is a residual */
   d->takes_residual = true;
+  d->takes_wide = takes_wide;
   d->operands[0] = from;
   d->operands[1] = scale;
   d->operands[2] = bias;
   d->operands[3] = (om_gpu_operand){.kind = OM_GPU_NOTHING};
   d->operands[4] = to;
-  d->operand_count = 5;
+  d->operands[5] = wide;
+  d->operand_count = takes_wide ? 6 : 5;
   d->has_chain = true;
   d->chain_value = to.index;
   d->chain.inner = d->chain.channels = 1;

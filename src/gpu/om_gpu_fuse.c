@@ -16,9 +16,6 @@
  * REPEAT, which says by scalars of its own how: for each run of the result's dimensions that the
  * operand has too, the results inside it and its length.
  *
- * A normalisation takes the addition before it, where nobody else reads the sum: one that is a
- * dispatch by itself goes; and in fast mode the last one of a chain moves where that is a gain.
- *
  * Every operation rounds on its own wherever it stands, so the bits do not change. Of float16 an
  * operator's result is rounded once more where it would have been stored: the item that begins the
  * next operator (or keeps the value) is marked for it. float32 and float16 do not mix in a chain.
@@ -93,7 +90,7 @@ static bool has_vector(const om_gpu_chain *chain) {
   return false;
 }
 
-static bool reads_operand(const om_chain_item *item) {
+bool om_gpu_reads_operand(const om_chain_item *item) {
   return item->source == OM_CHAIN_VECTOR || item->source == OM_CHAIN_TENSOR ||
          item->source == OM_CHAIN_BROADCAST || item->source == OM_CHAIN_REPEAT;
 }
@@ -201,7 +198,7 @@ static bool take_launch(const fusing *f, uint32_t at, uint32_t reader, growth *g
   if (!is_main && !is_turned) return false;
   for (uint32_t i = 0; i < chain->item_count; ++i) {
     om_chain_item item = chain->items[i];
-    const bool has_operand = reads_operand(&item);
+    const bool has_operand = om_gpu_reads_operand(&item);
     const om_gpu_operand *operand = has_operand ? &chain->operands[item.operand] : NULL;
     const float *scalars = &chain->scalars[scalar];
     const repeat *own = item.source == OM_CHAIN_BROADCAST ? &masked : &vectors;
@@ -283,68 +280,6 @@ static void grow_chain(fusing *f, uint32_t at) {
   if (safe.absorbed_count > 0) commit(f, at, &safe);
 }
 
-/* ---- Residuals of normalisations ---- */
-
-/* The last item of a dispatch's chain, if it adds a tensor of the result's shape. */
-static const om_chain_item *last_sum(const om_gpu_dispatch *d) {
-  const om_gpu_chain *chain = &d->chain;
-  if (!d->has_chain || chain->item_count == 0) return NULL;
-  const om_chain_item *item = &chain->items[chain->item_count - 1];
-  return item->op == OM_CHAIN_Add && item->source == OM_CHAIN_TENSOR ? item : NULL;
-}
-
-/* The launch whose result the normalisation alone reads; NO_LAUNCH: there is none. */
-static uint32_t sole_source(const fusing *f, const om_gpu_dispatch *norm) {
-  const om_gpu_operand *input = &norm->operands[0];
-  if (input->kind != OM_GPU_VALUE) return NO_LAUNCH;
-  const uint32_t root = root_of(f, input);
-  const value_use *use = &f->uses[root];
-  if (use->is_kept || use->read_count != 1 || use->write_count != 1) return NO_LAUNCH;
-  if (use->writer == NO_LAUNCH) return NO_LAUNCH;
-  const om_gpu_launch *launch = &f->region->launches[use->writer];
-  const bool is_last = f->plan->roots[launch->dispatch->chain_value] == root;
-  return launch->is_absorbed || !is_last ? NO_LAUNCH : use->writer;
-}
-
-/* Takes the last item off a chain, and its operand where that is the last one. */
-static void drop_last(om_gpu_chain *chain) {
-  const uint32_t operand = chain->items[--chain->item_count].operand;
-  bool is_read = operand + 1 != chain->operand_count;
-  for (uint32_t i = 0; i < chain->item_count; ++i) {
-    const om_chain_item *item = &chain->items[i];
-    is_read = is_read || (reads_operand(item) && item->operand == operand);
-  }
-  if (!is_read) --chain->operand_count;
-}
-
-/* True if a sum is better made behind the dispatch whose chain has it: of float16 it is not rounded
- * then; and a kernel for Hopper has few warps, which wait for what a chain reads. */
-static bool gains_without_sum(const om_gpu_dispatch *d) {
-  return om_gpu_chain_is_half(d) || om_shader_get(d->shader)->code_kind == OM_HAL_PTX;
-}
-
-static void take_residual(fusing *f, uint32_t at) {
-  om_gpu_dispatch *norm = f->region->launches[at].dispatch;
-  const uint32_t source = norm->takes_residual ? sole_source(f, norm) : NO_LAUNCH;
-  if (source == NO_LAUNCH) return;
-  om_gpu_launch *launch = &f->region->launches[source];
-  om_gpu_dispatch *d = launch->dispatch;
-  const om_chain_item *sum = last_sum(d);
-  if (!sum || om_gpu_chain_is_half(d) != om_gpu_chain_is_half(norm)) return;
-  const om_gpu_operand residual = d->chain.operands[sum->operand];
-  if (om_gpu_is_elementwise(d) && d->constants[0] == 0 && d->chain.item_count == 1) {
-    norm->operands[0] = d->operands[0];
-    launch->is_absorbed = true;
-  } else if (f->plan->session->mode == OM_MODE_FAST && gains_without_sum(d)) {
-    drop_last(&d->chain);
-  } else {
-    return;
-  }
-  norm->operands[3] = residual;
-  norm->constants[norm->constant_count - 1] = 1;
-  norm->takes_residual = false;
-}
-
 /* A step is fused when all it records has moved elsewhere. */
 static void mark_fused(const om_gpu_region *region, bool *is_fused) {
   for (size_t i = 0; i < region->launch_count; ++i) is_fused[region->launches[i].step] = true;
@@ -359,8 +294,7 @@ om_status om_gpu_fuse(om_ctx *ctx, om_provider_plan *plan, om_gpu_region *region
   OM_GO_NEW(f.uses, plan->view->value_count);
   count_uses(&f);
   for (uint32_t i = 0; i < region->launch_count; ++i) grow_chain(&f, i);
-  for (uint32_t i = 0; i < region->launch_count; ++i) take_residual(&f, i);
-  om_gpu_fuse_lookups(plan, region);
+  OM_GO(om_gpu_fuse_norms(ctx, plan, region));
   om_gpu_fuse_pools(plan, region);
   OM_GO(om_gpu_fuse_gates(ctx, plan, region));
   mark_fused(region, is_fused);

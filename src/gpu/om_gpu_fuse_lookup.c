@@ -60,6 +60,7 @@ static bool find_norm(lookup *l) {
   bool is_norm = false;
   for (size_t i = 0; i < OM_COUNT_OF(norms); ++i) is_norm = is_norm || d->shader == norms[i];
   if (!is_norm || l->region->launches[l->at].is_absorbed || d->chain.item_count != 0) return false;
+  if (d->operands[3].kind == OM_GPU_WIDE || d->operands[5].kind == OM_GPU_WIDE) return false;
   const om_layernorm_kernel_params *p = memcpy(&l->norm, d->params, sizeof l->norm);
   l->quads = om_gpu_row_quads(&session->features, &session->limits, p->row_elems);
   const bool is_dense = p->row_count <= 1 || (p->inner == 1 && p->outer_stride == p->row_elems);
@@ -210,7 +211,7 @@ static void make_launch(lookup *l) {
   d->operand_count = 8;
   d->constant_count = 8;
   d->params_bytes = sizeof params;
-  d->has_chain = d->takes_residual = false;
+  d->has_chain = d->takes_residual = d->takes_wide = false;
   memcpy(d->operands, operands, sizeof operands);
   memcpy(d->constants, constants, sizeof constants);
   memcpy(d->params, &params, sizeof params);

@@ -74,6 +74,8 @@ typedef enum om_gpu_operand_kind {
   OM_GPU_VALUE,       /* index: of view->values */
   OM_GPU_CONSTANT,    /* index: of the plan's constants */
   OM_GPU_SCRATCH,     /* index: of the step's scratch blocks */
+  OM_GPU_WIDE,        /* index: of view->values; its float32 beside its float16, or in place of it
+                         (om_gpu_fuse_norm.c) */
 } om_gpu_operand_kind;
 
 typedef struct om_gpu_operand {
@@ -94,6 +96,15 @@ typedef struct om_gpu_chain {
   bool is_pair_fixed;       /* they hold for every VECTOR to come: the kernel knows its channel */
 } om_gpu_chain;
 
+/* A normalisation's last constant: where its residual comes from, and what it stores as float32
+ * (shaders/common/residual.glsl). */
+typedef enum om_gpu_residual {
+  OM_GPU_RESIDUAL_SAME = 1,   /* of the input's type */
+  OM_GPU_RESIDUAL_FLOATS = 2, /* float32 */
+  OM_GPU_RESIDUAL_STORES_SUM = 4,
+  OM_GPU_RESIDUAL_STORES_RESULT = 8,
+} om_gpu_residual;
+
 typedef struct om_gpu_dispatch {
   om_shader shader;
   uint32_t constants[OM_HAL_MAX_CONSTANTS]; /* the kernel's own; the chain's follow them */
@@ -107,7 +118,8 @@ typedef struct om_gpu_dispatch {
   om_gpu_chain chain;
   uint32_t chain_value; /* the value whose elements the chain makes, in dense order */
   bool takes_residual;  /* operand 3, now NOTHING, may become a tensor that is added to operand 0
-                           first; the kernel's last constant is 1 then */
+                           first; the kernel's last constant is OM_GPU_RESIDUAL_SAME then */
+  bool takes_wide;      /* that constant and operand 5 may also be om_gpu_fuse_norm.c's */
   uint64_t flops;       /* an estimate, for cutting submissions */
 } om_gpu_dispatch;
 

@@ -26,8 +26,9 @@ static uint32_t find_level(const om_provider_plan *plan,
   uint32_t level = 0;
   uint32_t write_mask = om_shader_get(d->shader)->write_mask;
   for (uint32_t k = 0; k < d->operand_count; ++k) {
-    if (d->operands[k].kind != OM_GPU_VALUE) continue;
-    const last_use *use = &uses[plan->roots[d->operands[k].index]];
+    const uint32_t memory = om_gpu_memory_of(plan, &d->operands[k]);
+    if (memory == OM_GPU_NO_MEMORY) continue;
+    const last_use *use = &uses[memory];
     wait_for(&level, use->written);
     if ((write_mask >> k & 1) != 0) wait_for(&level, use->read);
   }
@@ -44,8 +45,9 @@ static void mark_uses(const om_provider_plan *plan,
                       last_use *uses) {
   uint32_t write_mask = om_shader_get(d->shader)->write_mask;
   for (uint32_t k = 0; k < d->operand_count; ++k) {
-    if (d->operands[k].kind != OM_GPU_VALUE) continue;
-    last_use *use = &uses[plan->roots[d->operands[k].index]];
+    const uint32_t memory = om_gpu_memory_of(plan, &d->operands[k]);
+    if (memory == OM_GPU_NO_MEMORY) continue;
+    last_use *use = &uses[memory];
     wait_for((write_mask >> k & 1) != 0 ? &use->written : &use->read, level + 1);
   }
   for (uint32_t k = 0; k < d->chain.operand_count; ++k) {
@@ -66,12 +68,12 @@ static void sort_launches(om_gpu_region *region, om_gpu_launch *copy, uint32_t *
 
 om_status om_gpu_order(om_ctx *ctx, const om_provider_plan *plan, om_gpu_region *region) {
   om_status st = OM_OK;
-  last_use *uses = NULL;      /* scratch, by root value */
+  last_use *uses = NULL;      /* scratch, by om_gpu_memory_of */
   uint32_t *step_ends = NULL; /* scratch: the level after a step's launches, which share scratch */
   om_gpu_launch *copy = NULL; /* scratch */
   uint32_t *starts = NULL;    /* scratch */
   if (region->launch_count == 0) return OM_OK;
-  OM_GO_NEW(uses, plan->view->value_count);
+  OM_GO_NEW(uses, 2 * plan->view->value_count);
   OM_GO_NEW(step_ends, plan->view->step_count);
   for (size_t i = 0; i < region->launch_count; ++i) {
     om_gpu_launch *launch = &region->launches[i];

@@ -102,32 +102,47 @@ static void use_slot(om_gpu_slot *slot, uint32_t at) {
   if (slot->last < at) slot->last = at;
 }
 
-/* The value's slot, made at its first use. */
-static om_gpu_slot *value_slot(const om_provider_plan *plan,
-                               om_gpu_region *region,
-                               uint32_t value) {
-  uint32_t root = plan->roots[value];
-  uint64_t bytes = value_bytes(plan, value);
-  if (region->slot_of_value[root] == OM_GPU_NO_SLOT) {
-    region->slot_of_value[root] = (uint32_t)region->slot_count;
+uint32_t om_gpu_memory_of(const om_provider_plan *plan, const om_gpu_operand *operand) {
+  if (operand->kind == OM_GPU_VALUE) return plan->roots[operand->index];
+  if (operand->kind != OM_GPU_WIDE) return OM_GPU_NO_MEMORY;
+  return (uint32_t)plan->view->value_count + plan->roots[operand->index];
+}
+
+/* The slot of an operand with memory, made at its first use. */
+static om_gpu_slot *memory_slot(const om_provider_plan *plan,
+                                om_gpu_region *region,
+                                const om_gpu_operand *operand) {
+  const uint32_t memory = om_gpu_memory_of(plan, operand);
+  uint64_t bytes = value_bytes(plan, operand->index);
+  if (operand->kind == OM_GPU_WIDE) {
+    bytes = om_tensor_elems(&plan->view->values[operand->index].tensor) * sizeof(float);
+  }
+  if (region->slot_of_memory[memory] == OM_GPU_NO_SLOT) {
+    region->slot_of_memory[memory] = (uint32_t)region->slot_count;
     region->slots[region->slot_count++] = (om_gpu_slot){.first = UINT32_MAX};
   }
-  om_gpu_slot *slot = &region->slots[region->slot_of_value[root]];
+  om_gpu_slot *slot = &region->slots[region->slot_of_memory[memory]];
   if (slot->bytes < bytes) slot->bytes = bytes;
   return slot;
+}
+
+static void use_value(const om_provider_plan *plan,
+                      om_gpu_region *region,
+                      uint32_t value,
+                      uint32_t at) {
+  const om_gpu_operand operand = {.kind = OM_GPU_VALUE, .index = value};
+  use_slot(memory_slot(plan, region, &operand), at);
 }
 
 om_gpu_slot *om_gpu_operand_slot(const om_provider_plan *plan,
                                  const om_gpu_region *region,
                                  uint32_t step,
                                  const om_gpu_operand *operand) {
-  if (operand->kind == OM_GPU_VALUE) {
-    return &region->slots[region->slot_of_value[plan->roots[operand->index]]];
-  }
   if (operand->kind == OM_GPU_SCRATCH) {
     return &region->slots[region->first_slot_of_step[step] + operand->index];
   }
-  return NULL;
+  const uint32_t memory = om_gpu_memory_of(plan, operand);
+  return memory == OM_GPU_NO_MEMORY ? NULL : &region->slots[region->slot_of_memory[memory]];
 }
 
 static void use_operands(const om_provider_plan *plan,
@@ -136,8 +151,8 @@ static void use_operands(const om_provider_plan *plan,
                          const om_gpu_operand *operands,
                          uint32_t count) {
   for (uint32_t k = 0; k < count; ++k) {
-    if (operands[k].kind == OM_GPU_VALUE) {
-      use_slot(value_slot(plan, region, operands[k].index), launch->level);
+    if (om_gpu_memory_of(plan, &operands[k]) != OM_GPU_NO_MEMORY) {
+      use_slot(memory_slot(plan, region, &operands[k]), launch->level);
     } else if (operands[k].kind == OM_GPU_SCRATCH) {
       use_slot(om_gpu_operand_slot(plan, region, launch->step, &operands[k]), launch->level);
     }
@@ -159,21 +174,20 @@ static void list_scratch(const om_provider_plan *plan, om_gpu_region *region) {
 
 static om_status list_slots(om_ctx *ctx, om_provider_plan *plan, om_gpu_region *region) {
   const om_plan_view *view = plan->view;
-  size_t most = view->value_count;
+  const size_t memory_count = 2 * view->value_count;
+  size_t most = memory_count;
   for (size_t i = 0; i < view->step_count; ++i) most += plan->steps[i].scratch_count;
   region->slots = OM_POOL_NEW(ctx, &plan->pool, om_gpu_slot, most);
-  region->slot_of_value = OM_POOL_NEW(ctx, &plan->pool, uint32_t, view->value_count);
+  region->slot_of_memory = OM_POOL_NEW(ctx, &plan->pool, uint32_t, memory_count);
   region->first_slot_of_step = OM_POOL_NEW(ctx, &plan->pool, uint32_t, view->step_count);
-  if (!region->slots || !region->slot_of_value || !region->first_slot_of_step) {
+  if (!region->slots || !region->slot_of_memory || !region->first_slot_of_step) {
     return OM_E_OUT_OF_MEMORY;
   }
-  for (size_t i = 0; i < view->value_count; ++i) region->slot_of_value[i] = OM_GPU_NO_SLOT;
+  for (size_t i = 0; i < memory_count; ++i) region->slot_of_memory[i] = OM_GPU_NO_SLOT;
   for (size_t i = 0; i < view->step_count; ++i) region->first_slot_of_step[i] = OM_GPU_NO_SLOT;
 
   list_scratch(plan, region);
-  for (size_t i = 0; i < region->read_count; ++i) {
-    use_slot(value_slot(plan, region, region->reads[i]), 0);
-  }
+  for (size_t i = 0; i < region->read_count; ++i) use_value(plan, region, region->reads[i], 0);
   for (uint32_t i = 0; i < region->launch_count; ++i) {
     const om_gpu_launch *launch = &region->launches[i];
     const om_gpu_dispatch *d = launch->dispatch;
@@ -181,7 +195,7 @@ static om_status list_slots(om_ctx *ctx, om_provider_plan *plan, om_gpu_region *
     use_operands(plan, region, launch, d->chain.operands, d->chain.operand_count);
   }
   for (size_t i = 0; i < region->write_count; ++i) {
-    use_slot(value_slot(plan, region, region->writes[i]), region->level_count);
+    use_value(plan, region, region->writes[i], region->level_count);
   }
   for (size_t i = 0; i < region->finding_count; ++i) {
     const om_gpu_finding *finding = &region->findings[i];

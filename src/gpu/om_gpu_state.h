@@ -213,7 +213,7 @@ typedef struct om_gpu_region {
   uint64_t upload_bytes, readback_bytes;
   om_gpu_finding *findings;
   size_t finding_count;
-  uint32_t *slot_of_value;      /* by root value; OM_GPU_NO_SLOT: not of this region */
+  uint32_t *slot_of_memory;     /* by om_gpu_memory_of; OM_GPU_NO_SLOT: not of this region */
   uint32_t *first_slot_of_step; /* its scratch blocks' */
   om_gpu_slot *slots;
   size_t slot_count;
@@ -231,7 +231,8 @@ typedef struct om_gpu_region {
   uint64_t *times;          /* profiles only: the start, the uploads, each launch, the end */
 } om_gpu_region;
 
-#define OM_GPU_NO_SLOT UINT32_MAX
+#define OM_GPU_NO_SLOT   UINT32_MAX
+#define OM_GPU_NO_MEMORY UINT32_MAX
 
 struct om_provider_plan {
   om_provider_session *session;  /* borrowed; outlives the plan */
@@ -419,6 +420,8 @@ void om_gpu_split_groups(const om_hal_limits *limits, uint64_t count, uint32_t o
 
 /* Moves chains into the launches before them. is_fused[step] is set for steps absorbed. */
 om_status om_gpu_fuse(om_ctx *ctx, om_provider_plan *plan, om_gpu_region *region, bool *is_fused);
+/* True if the item has an operand in a buffer. */
+bool om_gpu_reads_operand(const om_chain_item *item);
 
 /* ---- om_gpu_fuse_lookup.c ---- */
 
@@ -440,6 +443,11 @@ void om_gpu_fuse_pools(const om_provider_plan *plan, om_gpu_region *region);
 /* Makes one launch of the end of each squeeze-and-excite block; the chains are final. */
 om_status om_gpu_fuse_gates(om_ctx *ctx, const om_provider_plan *plan, om_gpu_region *region);
 
+/* ---- om_gpu_fuse_norm.c ---- */
+
+/* Normalisations take the sums before them; the chains are final but for those. */
+om_status om_gpu_fuse_norms(om_ctx *ctx, const om_provider_plan *plan, om_gpu_region *region);
+
 /* ---- om_gpu_program.c ---- */
 
 om_status om_gpu_compile(om_ctx *ctx,
@@ -448,7 +456,11 @@ om_status om_gpu_compile(om_ctx *ctx,
                          size_t region_count,
                          bool *step_is_fused);
 
-/* The slot of a VALUE or SCRATCH operand; NULL for the others. */
+/* The number of a VALUE's or WIDE operand's memory, below 2 * view->value_count: views share it.
+ * OM_GPU_NO_MEMORY for the others. */
+uint32_t om_gpu_memory_of(const om_provider_plan *plan, const om_gpu_operand *operand);
+
+/* The slot of a VALUE, WIDE or SCRATCH operand; NULL for the others. */
 om_gpu_slot *om_gpu_operand_slot(const om_provider_plan *plan,
                                  const om_gpu_region *region,
                                  uint32_t step,

@@ -18,9 +18,9 @@
 #extension GL_EXT_control_flow_attributes : require
 #define OM_CHAIN
 #define CHAIN_BASE 4
-#define CHAIN_BINDING 5
 #include "common/om_shader.glsl"
 #include "abi/layernorm_params.h"
+#include "common/residual.glsl"
 #include "common/chain.glsl"
 #include "common/rows.glsl"
 
@@ -28,7 +28,7 @@ OM_CONSTANT(0, IS_CENTERED, 1)     // the mean is subtracted
 OM_CONSTANT(1, HAS_BIAS, 1)
 OM_CONSTANT(2, KEPT, 8)            // elements of a lane in registers, at most MOST_KEPT
 
-OM_CONSTANT(3, HAS_RESIDUAL, 0)
+OM_CONSTANT(3, RESIDUAL, 0)
 
 #ifdef ALONE
 #  define MOST_KEPT 1              // and KEPT is 0: a row is too long for registers
@@ -39,15 +39,43 @@ OM_CONSTANT(3, HAS_RESIDUAL, 0)
 layout(set = 0, binding = 0, std430) readonly buffer Input { ELEMENT input_data[]; };
 layout(set = 0, binding = 1, std430) readonly buffer Scale { ELEMENT scale_data[]; };
 layout(set = 0, binding = 2, std430) readonly buffer Bias { ELEMENT bias_data[]; };
-layout(set = 0, binding = 3, std430) readonly buffer Residual { ELEMENT residual_data[]; };
 layout(set = 0, binding = 4, std430) writeonly buffer Output { ELEMENT output_data[]; };
 
-#include "common/residual.glsl"
+#if WIDE
+
+layout(set = 0, binding = 3, std430) readonly buffer Residual { uint residual_data[]; };
+layout(set = 0, binding = 5, std430) writeonly buffer Wide { float wide_data[]; };
+
+float read_residual(uint at) {
+  uint residual = RESIDUAL;
+  if ((residual & RESIDUAL_KIND) == RESIDUAL_FLOATS) return uintBitsToFloat(residual_data[at]);
+  vec2 pair = unpackHalf2x16(residual_data[at / 2u]);
+  return at % 2u == 0u ? pair.x : pair.y;
+}
+
+void store_wide(uint what, uint at, float value) {
+  uint residual = RESIDUAL;
+  if ((residual & what) != 0u) wide_data[at] = value;
+}
+
+#else
+
+layout(set = 0, binding = 3, std430) readonly buffer Residual { ELEMENT residual_data[]; };
+
+float read_residual(uint at) {
+  return LOAD(residual_data[at]);
+}
+
+void store_wide(uint what, uint at, float value) {}
+
+#endif
 
 float read(uint at) {
-  uint has_residual = HAS_RESIDUAL;
+  uint residual = RESIDUAL;
   float value = LOAD(input_data[at]);
-  if (has_residual != 0u) value = residual_add(vec4(value), vec4(LOAD(residual_data[at]))).x;
+  if ((residual & RESIDUAL_KIND) != 0u) {
+    value = residual_add(vec4(value), vec4(read_residual(at))).x;
+  }
   return value;
 }
 
@@ -101,11 +129,14 @@ void store(row_place p, uint i, float element, bool is_centered, float mean, flo
   uint place = (p.row % P.place_row_period) * P.place_row_step +
                (i / P.place_inner) % P.place_period;
   OM_PRECISE float value = element;
+  store_wide(STORES_SUM, p.begin + i, element);
   if (is_centered) value = value - mean;
   value = value * factor;
   value = value * LOAD(scale_data[place]);
   if (has_bias != 0u) value = value + LOAD(bias_data[place]);
-  output_data[p.begin + i] = STORE(chain_apply(value, p.begin + i));
+  value = chain_apply(value, p.begin + i);
+  store_wide(STORES_RESULT, p.begin + i, value);
+  output_data[p.begin + i] = STORE(value);
 }
 
 void main() {

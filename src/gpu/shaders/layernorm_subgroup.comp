@@ -25,12 +25,13 @@
 #ifdef LOOKUP
 #  include "common/om_shader.glsl"
 #  include "abi/lookup_params.h"
+#  include "common/residual.glsl"
 #else
 #  define OM_CHAIN
 #  define CHAIN_BASE 5
-#  define CHAIN_BINDING 5
 #  include "common/om_shader.glsl"
 #  include "abi/layernorm_params.h"
+#  include "common/residual.glsl"
 #  include "common/chain.glsl"
 #endif
 
@@ -46,15 +47,39 @@ layout(set = 0, binding = 5, std430) readonly buffer Scale { ELEMENT4 scale_data
 layout(set = 0, binding = 6, std430) readonly buffer Bias { ELEMENT4 bias_data[]; };
 layout(set = 0, binding = 7, std430) writeonly buffer Output { ELEMENT4 output_data[]; };
 #else
-OM_CONSTANT(4, HAS_RESIDUAL, 0)
+OM_CONSTANT(4, RESIDUAL, 0)
 layout(set = 0, binding = 0, std430) readonly buffer Input { ELEMENT4 input_data[]; };
 layout(set = 0, binding = 1, std430) readonly buffer Scale { ELEMENT4 scale_data[]; };
 layout(set = 0, binding = 2, std430) readonly buffer Bias { ELEMENT4 bias_data[]; };
-layout(set = 0, binding = 3, std430) readonly buffer Residual { ELEMENT4 residual_data[]; };
 layout(set = 0, binding = 4, std430) writeonly buffer Output { ELEMENT4 output_data[]; };
-#endif
+#  if WIDE
+layout(set = 0, binding = 3, std430) readonly buffer Residual { uvec2 residual_data[]; };
+layout(set = 0, binding = 5, std430) writeonly buffer Wide { vec4 wide_data[]; };
 
-#include "common/residual.glsl"
+// Quad q is unit q of halves, units 2 * q and 2 * q + 1 of floats.
+vec4 read_residual(uint q) {
+  uint residual = RESIDUAL;
+  if ((residual & RESIDUAL_KIND) == RESIDUAL_FLOATS) {
+    return uintBitsToFloat(uvec4(residual_data[2u * q], residual_data[2u * q + 1u]));
+  }
+  uvec2 halves = residual_data[q];
+  return vec4(unpackHalf2x16(halves.x), unpackHalf2x16(halves.y));
+}
+
+void store_wide(uint what, uint q, vec4 value) {
+  uint residual = RESIDUAL;
+  if ((residual & what) != 0u) wide_data[q] = value;
+}
+#  else
+layout(set = 0, binding = 3, std430) readonly buffer Residual { ELEMENT4 residual_data[]; };
+
+vec4 read_residual(uint q) {
+  return LOAD4(residual_data[q]);
+}
+
+void store_wide(uint what, uint q, vec4 value) {}
+#  endif
+#endif
 
 // Quads under way at once. They are fetched under no condition: behind one, a driver converts a
 // float16 where it was asked for, and waits for each. Scale and bias of the first quads are fetched
@@ -84,16 +109,21 @@ void fetch_places(uint first) {
 vec4 residuals[FETCHED];
 
 void read_row(uint row) {
-  uint has_residual = HAS_RESIDUAL;
+  uint residual = RESIDUAL;
+  uint kind = residual & RESIDUAL_KIND;
   uint begin = row * (P.row_elems / 4u);
   [[unroll]] for (uint first = 0u; first < uint(QUADS); first += uint(FETCHED)) {
     EACH_FETCHED(k) values[first + k] = LOAD4(input_data[begin + place_of(first + k)]);
-    if (has_residual != 0u) {
-      EACH_FETCHED(k) residuals[k] = LOAD4(residual_data[begin + place_of(first + k)]);
+    if (kind != 0u) {
+      EACH_FETCHED(k) residuals[k] = read_residual(begin + place_of(first + k));
     }
     if (first == 0u) fetch_places(0u);
-    if (has_residual != 0u) {
+    if (kind != 0u) {
       EACH_FETCHED(k) values[first + k] = residual_add(values[first + k], residuals[k]);
+    }
+    EACH_FETCHED(k) {
+      uint q = gl_SubgroupInvocationID + (first + k) * gl_SubgroupSize;
+      if (q < P.row_elems / 4u) store_wide(STORES_SUM, begin + q, values[first + k]);
     }
   }
 }
@@ -181,6 +211,7 @@ void main() {
 #ifndef LOOKUP
         value = vec4(chain_apply(value.x, element), chain_apply(value.y, element + 1u),
                      chain_apply(value.z, element + 2u), chain_apply(value.w, element + 3u));
+        store_wide(STORES_RESULT, begin + q, value);
 #endif
         output_data[begin + q] = STORE4(value);
       }
