@@ -14,7 +14,8 @@
 // parts keep 20 bits and more of what is near the tile's largest value, where that lies in 2^-8 ..
 // 2^11. Where it turns out not to, the tile's largest number is found and the tile is made again with
 // a power of two of its own. An infinity is a low part beside a high part of zero then: only
-// one product sees it.
+// one product sees it. Matrix hardware may cut off, not round, what does not fit where it adds: a
+// piece has sums of its own, the low parts first, and ordinary additions add the pieces.
 //
 // A workgroup makes TILE_M channels by TILE_P columns. Its teams (SLICES of them) take steps of STEP
 // terms in turn; a team of WARPS_M by WARPS_P subgroups of 32 makes the whole tile for its terms. An
@@ -298,11 +299,14 @@ void main() {
           }
 #define M (i / uint(FRAGS_P) * uint(PARTS))
 #define N (i % uint(FRAGS_P) * uint(PARTS))
-#if !HALF
-          EACH_SUM sums[i] = coopMatMulAdd(a[M], b[N + 1u], sums[i]);
-          EACH_SUM sums[i] = coopMatMulAdd(a[M + 1u], b[N], sums[i]);
-#endif
+#if HALF
           EACH_SUM sums[i] = coopMatMulAdd(a[M], b[N], sums[i]);
+#else
+          SUMS own[FRAGS_M * FRAGS_P];
+          EACH_SUM own[i] = coopMatMulAdd(a[M], b[N + 1u], NO_SUMS);
+          EACH_SUM own[i] = coopMatMulAdd(a[M + 1u], b[N], own[i]);
+          EACH_SUM sums[i] += coopMatMulAdd(a[M], b[N], own[i]);
+#endif
         }
       }
       if (round == P.round_count) break;
