@@ -32,6 +32,9 @@ if(OM_GPU)
     file(GLOB vulkan_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/gpu/hal/vulkan/*.c)
     list(APPEND gpu_sources ${vulkan_sources})
     list(APPEND definitions OM_WITH_VULKAN)
+    # volk loads what Vulkan has in four ways, one of which is used: the linker drops the others.
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/src/gpu/hal/vulkan/om_vk_loader.c PROPERTIES
+      COMPILE_OPTIONS "-ffunction-sections;-fdata-sections")
     find_path(VOLK_INCLUDE_DIR volk.h PATHS /usr/include NO_DEFAULT_PATH REQUIRED)
     list(APPEND dependency_folders ${VOLK_INCLUDE_DIR})
   endif()
