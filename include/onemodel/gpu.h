@@ -72,9 +72,10 @@ OM_API OM_MUST_CHECK om_status om_gpu_list(om_gpu_device *devices,
  *
  * One session can take the device (om_gpu_options.prepared), or any number can share it
  * (om_gpu_options.shared), each with weights and memory of its own, also in threads of their own.
- * Work of theirs takes turns on the device's queue; where one loses the device, all have lost it. A
- * device prepared for exact mode serves both modes; prepared for fast mode, each session in exact
- * mode tries it for itself. No device can be shared in a browser.
+ * Work of theirs takes turns on the device's queue; where one loses the device, all have lost it:
+ * destroy them and it, and prepare another. A device prepared for exact mode serves both modes;
+ * prepared for fast mode, each session in exact mode tries it for itself. No device can be shared
+ * in a browser.
  *
  * Owner:   the caller destroys *out_prepared, before or after it gave it to a session. A shared
  *          device is closed with its last session, and not before it is destroyed.
