@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "harness/om_test_compare.h"
+#include "harness/om_test_log.h"
 #include "harness/om_test_shared.h"
 
 om_model *om_test_load_model(const char *path) {
@@ -27,6 +28,7 @@ static om_session *open_beside(const om_model *model,
   om_session_options options = OM_SESSION_OPTIONS_INIT;
   options.mode = executor->mode;
   options.thread_count = executor->thread_count;
+  options.log = om_test_log();
   if (executor->backend) {
     gpu.backend = executor->backend;
     gpu.device = getenv("OM_TEST_DEVICE");
@@ -46,6 +48,11 @@ om_session *om_test_open(const om_model *model, const om_test_executor *executor
 
 om_session *om_test_open_alone(const om_model *model, const om_test_executor *executor) {
   return open_beside(model, executor, NULL);
+}
+
+void om_test_no_complaints(void) {
+  const char *complaint = om_test_complaint();
+  if (complaint) fail_msg("%s", complaint);
 }
 
 void om_test_check_placement(om_session *session, const om_named_tensor *inputs, size_t count) {
@@ -76,6 +83,7 @@ om_tensor om_test_run_model(const om_model *model,
   memcpy(result.data, output.tensor.data, result.data_bytes);
   if (executor->backend) om_test_check_placement(session, inputs, input_count);
   om_session_destroy(session);
+  om_test_no_complaints();
   return result;
 }
 

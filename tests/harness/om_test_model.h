@@ -17,6 +17,9 @@ typedef struct om_test_executor {
 om_session *om_test_open(const om_model *model, const om_test_executor *executor);
 om_session *om_test_open_alone(const om_model *model, const om_test_executor *executor);
 
+/* Of these sessions, in their log; for when they are destroyed. */
+void om_test_no_complaints(void);
+
 /* Runs the model's first output into memory that the caller frees. On a device it checks that the
  * whole of the model is one region. */
 om_tensor om_test_run_model(const om_model *model,

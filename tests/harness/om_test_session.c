@@ -4,6 +4,7 @@
 
 #include "harness/om_fault.h"
 #include "harness/om_test_case.h"
+#include "harness/om_test_log.h"
 #include "harness/om_test_shared.h"
 #include "harness/om_test_wait.h"
 #include "onemodel/gpu.h"
@@ -30,9 +31,6 @@ typedef struct session_run {
   void *blocks[OM_CASE_OUTPUTS]; /* owned: the caller's memory and its guards */
 } session_run;
 
-/* How the Vulkan backend begins what the validation layer said, whatever its level. */
-static const char validation[] = "Vulkan validation:";
-
 /* Reads a line of a profile, "12.30 us  NAME  20x2x1 groups ..." (om_gpu_profile.c). */
 static void read_profile(session_log *log, const char *line) {
   const char *name = strstr(line, " us  ");
@@ -46,7 +44,7 @@ static void read_profile(session_log *log, const char *line) {
 static void write_log(void *user, om_log_level level, const char *message) {
   session_log *log = user;
   if (log->kernel && level == OM_LOG_INFO) read_profile(log, message);
-  if (level != OM_LOG_ERROR && strncmp(message, validation, sizeof validation - 1) != 0) return;
+  if (!om_test_is_complaint(level, message)) return;
   if (log->error_count++ == 0) snprintf(log->first, sizeof log->first, "%s", message);
 }
 

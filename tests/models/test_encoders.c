@@ -318,6 +318,7 @@ static void check_beside_others(om_session *(*open)(const om_model *, const om_t
   for (size_t i = 0; i < THREADS; ++i) pthread_join(threads[i], NULL);
   for (size_t i = 0; i < THREADS; ++i) assert_string_equal(workers[i].problem, "");
   for (size_t i = 0; i < 3; ++i) om_session_destroy(sessions[i]);
+  om_test_no_complaints();
   for (size_t i = 0; i < WATCHED; ++i) {
     free_inputs(&in[i]);
     free(expected[i].data);

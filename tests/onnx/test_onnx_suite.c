@@ -22,6 +22,7 @@
 #include "harness/om_folder.h"
 #include "harness/om_skips.h"
 #include "harness/om_test_case.h"
+#include "harness/om_test_log.h"
 #include "harness/om_test_shared.h"
 #include "onemodel/gpu.h"
 
@@ -78,10 +79,14 @@ static om_status run_device(
   gpu.device = getenv("OM_TEST_DEVICE");
   gpu.shared = om_test_shared_device();
   options.mode = mode;
+  options.log = om_test_log();
   options.provider = om_gpu_provider();
   options.provider_options = &gpu;
   *out_is_taken = true;
-  OM_TRY(om_folder_run(&s->ctx, folder, &options, &results, &places));
+  const om_status st = om_folder_run(&s->ctx, folder, &options, &results, &places);
+  const char *complaint = om_test_complaint();
+  OM_TRY(st);
+  if (complaint) return OM_FAIL(&s->ctx, OM_E_INTERNAL, "%s", complaint);
   *out_is_taken = places.on_cpu == 0 && places.on_device > 0;
   if (!*out_is_taken) return OM_OK;
   if (mode == OM_MODE_EXACT) return om_folder_same(&s->ctx, folder, results, right);
