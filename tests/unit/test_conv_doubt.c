@@ -245,10 +245,46 @@ static void windows_have_any_size(void **state) {
   }
 }
 
+/* Scales may be anything: NaN, and 0 times infinity, become the byte 0 on every processor. */
+static void factors_are_any_floats(void **state) {
+  static tensors t;
+  static uint8_t y[MOST_Y];
+  static uint32_t sums[MOST_Y];
+  static const float factors[] = {NAN, INFINITY, -INFINITY, 1e30f, -1e30f, 0.0f};
+  const conv_case c = {.name = "factors",
+                       .groups = OM_COUNT_OF(factors),
+                       .in_channels = 1,
+                       .out_channels = 1,
+                       .height = 9,
+                       .width = 12,
+                       .kernel = 3,
+                       .stride = 1,
+                       .dilation = 1,
+                       .pad = 1,
+                       .is_w_signed = true,
+                       .x_zero = 128,
+                       .y_zero = 3};
+  const om_conv_pass pass = pass_of(&c);
+  om_error error;
+  (void)state;
+  om_error_clear(&error);
+  om_ctx ctx = {.allocator = om_default_allocator(), .error = &error, .thread_count = 1};
+  fill(&c, &pass, &t);
+  memcpy(t.factors, factors, sizeof factors);
+  for (size_t i = 0; i < t.x_count; i += 2) memset(t.x + i, i / 54 % 2 == 0 ? 128 : 77, 2);
+  om_conv_bytes plain = t.conv;
+  plain.sums = sums;
+  run_bytes(&ctx, &plain);
+  t.conv.y = y;
+  run_bytes(&ctx, &t.conv);
+  check_rounded(c.name, &t, sums);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bytes_are_those_of_floats),
       cmocka_unit_test(windows_have_any_size),
+      cmocka_unit_test(factors_are_any_floats),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -663,11 +663,15 @@ void om_conv_bytes_run(om_ctx *ctx, const om_conv_bytes *c, void *scratch) {
   j.offsets = (size_t *)(void *)((uint8_t *)j.roundings + roundings_bytes(&p));
   j.planes = (uint8_t *)j.offsets + offsets_bytes(&p);
   j.slots = j.planes + (p.is_depthwise ? 0 : p.planes_bytes);
+  bool is_finite = true; /* all factors: windows do not know NaN */
   for (size_t i = 0; i < out_channels; ++i) j.has_w_zeros = j.has_w_zeros || c->w_zeros[i] != 0;
+  for (size_t i = 0; c->y && i < out_channels; ++i) {
+    is_finite = is_finite && c->factors[i] - c->factors[i] == 0.0f;
+  }
   memset(j.ones, 1, p.terms);
   if (c->floats) om_doubt_list_roundings(p.terms, j.roundings);
   om_parallel_for(ctx, out_channels, CHANNELS, sum_channels, &j);
-  if (c->y && !j.has_w_zeros && om_conv_windows_fit(c->pass)) {
+  if (c->y && is_finite && !j.has_w_zeros && om_conv_windows_fit(c->pass)) {
     const om_conv_windows w = {c, j.adds, j.limits, p.slot_count};
     om_conv_windows_run(ctx, &w, j.offsets);
     return;
