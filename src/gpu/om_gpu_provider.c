@@ -298,6 +298,11 @@ static om_status open_session(om_ctx *ctx,
   (void)self;
   *out_session = NULL;
   OM_TRY(om_gpu_read_options(ctx, options, &chosen));
+  if (chosen.prepared && chosen.shared) {
+    return OM_FAIL(ctx,
+                   OM_E_INVALID_ARGUMENT,
+                   "om_gpu_options has both prepared and shared; a session has one device.");
+  }
   if (chosen.prepared) return om_gpu_prepared_take(ctx, chosen.prepared, mode, out_session);
   if (chosen.shared) {
     OM_TRY(om_gpu_prepared_share(ctx, &chosen, mode, out_session, &is_tried));

@@ -162,6 +162,21 @@ static void test_what_cannot_be_shared(void **state) {
   om_gpu_prepared_destroy(prepared);
 }
 
+static void test_taken_or_shared(void **state) {
+  (void)state;
+  om_gpu_prepared *prepared = prepare("null", OM_MODE_EXACT, true);
+  om_provider_session *session = NULL;
+  om_gpu_options options = OM_GPU_OPTIONS_INIT;
+  options.prepared = prepared;
+  options.shared = prepared;
+  const om_status st =
+      om_gpu_provider()->open(&rig->ctx, om_gpu_provider(), &options, OM_MODE_EXACT, &session);
+  if (session) om_gpu_provider()->close(&rig->ctx, session);
+  assert_int_equal(st, OM_E_INVALID_ARGUMENT);
+  assert_non_null(strstr(rig->error.message, "both"));
+  om_gpu_prepared_destroy(prepared);
+}
+
 static void test_failures_are_told(void **state) {
   const om_gpu_options options = options_for("glide");
   om_gpu_prepared *prepared = NULL;
@@ -186,6 +201,7 @@ int main(void) {
       cmocka_unit_test(test_shared_null_device),
       cmocka_unit_test(test_shared_device),
       cmocka_unit_test(test_what_cannot_be_shared),
+      cmocka_unit_test(test_taken_or_shared),
       cmocka_unit_test(test_failures_are_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
