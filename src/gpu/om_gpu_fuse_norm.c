@@ -87,8 +87,9 @@ static const om_chain_item *last_sum(const om_gpu_dispatch *d) {
   return item->op == OM_CHAIN_Add && item->source == OM_CHAIN_TENSOR ? item : NULL;
 }
 
-/* Takes the last item off a chain, and its operand where that is the last one. */
-static void drop_last(om_gpu_chain *chain) {
+/* Takes the last item off a chain, and its operand where that is the last one. True: the operand
+ * stays, for an item before it. */
+static bool drop_last(om_gpu_chain *chain) {
   const uint32_t operand = chain->items[--chain->item_count].operand;
   bool is_read = operand + 1 != chain->operand_count;
   for (uint32_t i = 0; i < chain->item_count; ++i) {
@@ -96,6 +97,7 @@ static void drop_last(om_gpu_chain *chain) {
     is_read = is_read || (om_gpu_reads_operand(item) && item->operand == operand);
   }
   if (!is_read) --chain->operand_count;
+  return is_read;
 }
 
 /* True if a sum is better made behind the dispatch whose chain has it: of float16 it is not rounded
@@ -105,7 +107,7 @@ static bool gains_without_sum(const om_gpu_dispatch *d) {
 }
 
 /* Moves the sum at a launch's end to the normalisation behind it. False: it cannot. */
-static bool move_sum(om_mode mode, om_gpu_launch *launch, om_gpu_dispatch *norm) {
+static bool move_sum(const summing *s, om_gpu_launch *launch, om_gpu_dispatch *norm) {
   om_gpu_dispatch *d = launch->dispatch;
   const om_chain_item *sum = last_sum(d);
   if (!sum || om_gpu_chain_is_half(d) != om_gpu_chain_is_half(norm)) return false;
@@ -113,8 +115,9 @@ static bool move_sum(om_mode mode, om_gpu_launch *launch, om_gpu_dispatch *norm)
   if (om_gpu_is_elementwise(d) && d->constants[0] == 0 && d->chain.item_count == 1) {
     norm->operands[INPUT] = d->operands[0];
     launch->is_absorbed = true;
-  } else if (mode == OM_MODE_FAST && gains_without_sum(d)) {
-    drop_last(&d->chain);
+  } else if (s->plan->session->mode == OM_MODE_FAST && gains_without_sum(d)) {
+    sum_use *use = use_of(s, &residual);
+    if (drop_last(&d->chain) && use) ++use->read_count;
   } else {
     return false;
   }
@@ -159,7 +162,7 @@ static void take_sum(const summing *s, uint32_t at) {
   const uint32_t value = norm->operands[INPUT].index;
   om_gpu_launch *source = &s->region->launches[use->writer];
   if (s->plan->roots[source->dispatch->chain_value] != s->plan->roots[value]) return;
-  if (!move_sum(s->plan->session->mode, source, norm)) return;
+  if (!move_sum(s, source, norm)) return;
   *residual_of(norm) = OM_GPU_RESIDUAL_SAME;
   if (use->residual_count > 0) store_wide(use, norm, value, OM_GPU_RESIDUAL_STORES_SUM);
   sum_use *residual = use_of(s, &norm->operands[RESIDUAL]);

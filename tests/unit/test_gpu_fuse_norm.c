@@ -223,12 +223,36 @@ static void test_a_binding_holds_it(void **state) {
   }
 }
 
+/* norm(W norm(x) * x + x): the second normalisation adds x, and the product's chain still reads it
+ * as float16. */
+static void test_a_chain_still_reads_it(void **state) {
+  (void)state;
+  const om_gpu_options options = on_null();
+  const int64_t dims[] = {ROWS, COLS}, square[] = {COLS, COLS};
+  cols = COLS;
+  fill(NORM_FIRST);
+  rig_open_with(rig, &options, OM_MODE_FAST);
+  const uint32_t first = half_value(2, dims, NULL);
+  const uint32_t x = rig_binary(rig, "Add", first, half_value(2, dims, NULL));
+  const uint32_t w = half_value(2, square, weights);
+  const uint32_t y = rig_binary(rig, "MatMul", normalise(x, true), w);
+  const uint32_t sum = rig_binary(rig, "Add", rig_binary(rig, "Mul", y, x), x);
+  const uint32_t out = normalise(sum, true);
+  rig_compile(rig, &out, 1);
+  assert_int_equal(rig->plan->regions[0].launch_count, 4);
+  assert_int_equal(dispatch_of(2)->chain.item_count, 1);
+  assert_int_equal(residual_of(3), OM_GPU_RESIDUAL_SAME);
+  assert_int_equal(count_wide(), 0);
+  rig_close(rig);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_stream_is_not_rounded),
       cmocka_unit_test(test_normalisations_keep_the_stream),
       cmocka_unit_test(test_who_else_reads_a_sum),
       cmocka_unit_test(test_a_binding_holds_it),
+      cmocka_unit_test(test_a_chain_still_reads_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
