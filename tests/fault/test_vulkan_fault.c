@@ -507,6 +507,23 @@ static void a_lost_device_stays_lost(void **state) {
   it_works_when_nothing_fails(NULL);
 }
 
+/* A kernel is made with the cache locked to read, which can take seconds. */
+static void a_device_beside_waits_for_no_kernel(void **state) {
+  enum { PATIENCE_S = 60 };
+  om_ctx *ctx = &hf.ctx;
+  (void)state;
+  HF_OK(open_device(ctx));
+  HF_OK(hal->cache_load(ctx, s.device, NULL, 0));
+  pthread_rwlock_t *lock = &om_vk_device_of(s.device)->common->cache_lock;
+  assert_int_equal(pthread_rwlock_rdlock(lock), 0);
+  alarm(PATIENCE_S); /* it would wait for this thread */
+  HF_OK(hal->open_beside(ctx, s.device, &s.beside));
+  alarm(0);
+  assert_int_equal(pthread_rwlock_unlock(lock), 0);
+  clean_up(ctx);
+  expect_nothing_left();
+}
+
 /* Whichever of the two it is that meets the loss. */
 static void a_device_is_lost_with_the_one_beside_it(void **state) {
   (void)state;
@@ -661,6 +678,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(every_allocation_fails_once, reset),
     cmocka_unit_test_setup(kernels_are_made_all_or_none, reset),
     cmocka_unit_test_setup(a_lost_device_stays_lost, reset),
+    cmocka_unit_test_setup(a_device_beside_waits_for_no_kernel, reset),
     cmocka_unit_test_setup(a_device_is_lost_with_the_one_beside_it, reset),
     cmocka_unit_test_setup(out_of_memory_names_the_size, reset),
     cmocka_unit_test_setup(an_old_device_is_refused, reset),

@@ -33,11 +33,20 @@ static om_status create(
   return OM_VK_CHECK(ctx, device, result, "vkCreatePipelineCache");
 }
 
+/* True if there is a cache. Kernels that others are making need not end for that. */
+static bool has_cache(om_vk_common *common) {
+  pthread_rwlock_rdlock(&common->cache_lock);
+  const bool has_one = common->cache != VK_NULL_HANDLE;
+  pthread_rwlock_unlock(&common->cache_lock);
+  return has_one;
+}
+
 /* Makes the cache of what there is, or adds it. */
 static om_status add(om_ctx *ctx, om_vk_device *device, const void *data, size_t bytes) {
   om_status st = OM_OK;
   VkPipelineCache more = VK_NULL_HANDLE;
   om_vk_common *common = device->common;
+  if (bytes == 0 && has_cache(common)) return OM_OK;
   pthread_rwlock_wrlock(&common->cache_lock);
   if (!common->cache) {
     st = create(ctx, device, data, bytes, &common->cache);
