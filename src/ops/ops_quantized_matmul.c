@@ -539,7 +539,11 @@ static om_status make_ready(om_ctx *ctx,
   if (om_tensor_elems(call->outputs[0]) == 0) return OM_OK;
   describe_product(call, &product.m);
   if (!om_matmul_bytes_packs(&product.m)) return OM_OK;
-  const uint32_t form = (product.is_a_signed ? 1u : 0) | (product.m.b_col_stride == 1 ? 2u : 0);
+  const om_fast_form form = {.kind = (product.is_a_signed ? 1u : 0) |
+                                     (product.is_b_signed ? 2u : 0) |
+                                     (product.m.b_col_stride == 1 ? 4u : 0),
+                             .depth = product.m.depth,
+                             .cols = product.m.cols};
   const size_t bytes = om_matmul_bytes_panels(&product.m);
   OM_TRY(om_fast_block_get(ctx, fast, b->data, form, bytes, &is_new, &panels));
   whole.cancel = NULL; /* others read them, too */

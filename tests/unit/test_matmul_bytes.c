@@ -11,6 +11,7 @@
 
 #include "cpu/exact/om_matmul_bytes.h"
 #include "cpu/fast/om_fast.h"
+#include "harness/om_graph_builder.h"
 
 enum { MOST_A = 200 * 100, MOST_B = 2100 * 70, MOST_Y = 200 * 70, MOST_COLS = 70 };
 
@@ -152,22 +153,73 @@ static void products_that_pack(void **state) {
   assert_false(om_matmul_bytes_packs(&m));
 }
 
+/* Weights of other shapes and types at one place, as external data may have them. */
+static void weights_share_their_place(void **state) {
+  static const _Alignas(64) int8_t shared[64 * 32] = {1, -2, 3, 0, -5, [900] = 6, [2047] = -7};
+  static const struct {
+    om_dtype dtype;
+    int64_t depth, cols;
+  } kinds[] = {{OM_DTYPE_I8, 64, 32}, {OM_DTYPE_I8, 32, 64}, {OM_DTYPE_U8, 64, 32}};
+  static const char *const names[] = {"first", "second", "third"};
+  enum { ROWS = 9, COUNT = OM_COUNT_OF(kinds) };
+  static uint8_t x[ROWS * 64];
+  om_named_tensor inputs[COUNT], outputs[COUNT];
+  om_graph_builder builder;
+  om_session *session = NULL;
+  om_error error;
+  om_session_options options = OM_SESSION_OPTIONS_INIT;
+  (void)state;
+  for (size_t i = 0; i < sizeof x; ++i) x[i] = (uint8_t)(i * 37);
+  om_build_begin(&builder, 17);
+  for (size_t i = 0; i < COUNT; ++i) {
+    const int64_t x_dims[] = {ROWS, kinds[i].depth}, w_dims[] = {kinds[i].depth, kinds[i].cols};
+    om_value_id operands[] = {om_build_input(&builder, names[i], OM_DTYPE_U8, 2, x_dims, NULL),
+                              om_build_constant(&builder, "", kinds[i].dtype, 2, w_dims, shared)};
+    static const char *const results[] = {"y0", "y1", "y2"};
+    om_build_output(&builder, om_build_node(&builder, "MatMulInteger", results[i], 2, operands));
+    inputs[i] = (om_named_tensor){names[i], om_tensor_of(OM_DTYPE_U8, 2, x_dims, x)};
+    outputs[i] = (om_named_tensor){results[i], {0}};
+  }
+  om_model *model = om_build_model(&builder);
+  assert_int_equal(om_session_create(model, &options, &session, &error), OM_OK);
+  om_run_args args = {sizeof args, inputs, COUNT, outputs, COUNT, NULL};
+  assert_int_equal(om_session_run(session, &args, &error), OM_OK);
+  for (size_t i = 0; i < COUNT; ++i) {
+    const size_t depth = (size_t)kinds[i].depth, cols = (size_t)kinds[i].cols;
+    const int32_t *y = outputs[i].tensor.data;
+    for (size_t at = 0; at < ROWS * cols; ++at) {
+      int32_t sum = 0;
+      for (size_t k = 0; k < depth; ++k) {
+        const int8_t w = shared[k * cols + at % cols];
+        sum += x[at / cols * depth + k] * (kinds[i].dtype == OM_DTYPE_I8 ? w : (uint8_t)w);
+      }
+      if (y[at] != sum) fail_msg("%s: %d is not %d", outputs[i].name, y[at], sum);
+    }
+  }
+  om_session_destroy(session);
+  om_model_destroy(model);
+}
+
 static void blocks_are_shared(void **state) {
   om_error error;
   om_fast *fast = NULL;
   uint8_t *first = NULL, *second = NULL;
   bool is_new = false;
+  const om_fast_form form = {0, 8, 8};
   (void)state;
   om_error_clear(&error);
   om_ctx ctx = {.allocator = om_default_allocator(), .error = &error, .thread_count = 1};
   assert_int_equal(om_fast_create(&ctx, (om_fast_lender){0}, &fast), OM_OK);
-  assert_int_equal(om_fast_block_get(&ctx, fast, a, 0, 64, &is_new, &first), OM_OK);
+  assert_int_equal(om_fast_block_get(&ctx, fast, a, form, 64, &is_new, &first), OM_OK);
   assert_true(is_new);
-  assert_int_equal(om_fast_block_get(&ctx, fast, a, 1, 64, &is_new, &second), OM_OK);
+  for (int i = 0; i < 3; ++i) {
+    const om_fast_form others[] = {{1, 8, 8}, {0, 4, 8}, {0, 8, 16}};
+    assert_int_equal(om_fast_block_get(&ctx, fast, a, others[i], 64, &is_new, &second), OM_OK);
+    assert_true(is_new && first != second);
+  }
+  assert_int_equal(om_fast_block_get(&ctx, fast, b, form, 64, &is_new, &second), OM_OK);
   assert_true(is_new && first != second);
-  assert_int_equal(om_fast_block_get(&ctx, fast, b, 0, 64, &is_new, &second), OM_OK);
-  assert_true(is_new && first != second);
-  assert_int_equal(om_fast_block_get(&ctx, fast, a, 0, 64, &is_new, &second), OM_OK);
+  assert_int_equal(om_fast_block_get(&ctx, fast, a, form, 64, &is_new, &second), OM_OK);
   assert_true(!is_new && first == second);
   om_fast_destroy(&ctx, fast);
 }
@@ -176,6 +228,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(panels_change_nothing),
       cmocka_unit_test(products_that_pack),
+      cmocka_unit_test(weights_share_their_place),
       cmocka_unit_test(blocks_are_shared),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

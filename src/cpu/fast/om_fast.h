@@ -27,13 +27,18 @@ typedef struct om_fast_lender {
 om_status om_fast_create(om_ctx *ctx, om_fast_lender lender, om_fast **out_fast);
 void om_fast_destroy(om_ctx *ctx, om_fast *fast); /* after its kernels */
 
+typedef struct om_fast_form { /* what weights are made into: others may lie at the same place */
+  uint32_t kind;
+  size_t depth, cols;
+} om_fast_form;
+
 /* `bytes` of memory for what a kernel of bytes makes of constant weights that stay as they are as
  * long as om_fast: one block for all that name the same source and form. Where it is new, the
  * caller fills it at once. It lives as long as om_fast. */
 om_status om_fast_block_get(om_ctx *ctx,
                             om_fast *fast,
                             const void *source,
-                            uint32_t form,
+                            om_fast_form form,
                             size_t bytes,
                             bool *out_is_new,
                             uint8_t **out_data);

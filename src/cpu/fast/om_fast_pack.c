@@ -215,25 +215,27 @@ void om_fast_packs_delete(om_ctx *ctx, om_fast_pack *packs) {
   }
 }
 
+static bool is_form(const om_fast_form *a, const om_fast_form *b) {
+  return a->kind == b->kind && a->depth == b->depth && a->cols == b->cols;
+}
+
 om_status om_fast_block_get(om_ctx *ctx,
                             om_fast *fast,
                             const void *source,
-                            uint32_t form,
+                            om_fast_form form,
                             size_t bytes,
                             bool *out_is_new,
                             uint8_t **out_data) {
   om_status st = OM_OK;
   om_fast_block *block = fast->blocks;
-  while (block && (block->source != source || block->form != form || block->bytes != bytes)) {
-    block = block->next;
-  }
+  while (block && (block->source != source || !is_form(&block->form, &form))) block = block->next;
   *out_is_new = block == NULL;
   if (block) {
     *out_data = block->data;
     return OM_OK;
   }
   OM_GO_NEW(block, 1);
-  *block = (om_fast_block){fast->blocks, source, form, bytes, om_new_bytes(ctx, bytes, 1)};
+  *block = (om_fast_block){fast->blocks, source, form, om_new_bytes(ctx, bytes, 1)};
   if (!block->data) OM_GO(OM_E_OUT_OF_MEMORY);
   *out_data = block->data;
   fast->blocks = block;

@@ -35,8 +35,7 @@ typedef struct om_fast_pack { /* weights in a pass's order */
 typedef struct om_fast_block { /* om_fast_block_get */
   struct om_fast_block *next;
   const void *source; /* borrowed; only compared */
-  uint32_t form;
-  size_t bytes;
+  om_fast_form form;
   uint8_t *data; /* owned */
 } om_fast_block;
 
