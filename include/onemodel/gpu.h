@@ -44,7 +44,8 @@ typedef struct om_gpu_options {
                                  it */
   om_gpu_prepared *shared; /* made ready, and done: the session uses its device beside others, and
                               opens none. `device`, `backend` and `cache_folder` are the shared
-                              one's. NULL: a device of the session's own. */
+                              one's; not together with `prepared`. NULL: a device of the
+                              session's own. */
 } om_gpu_options;
 
 #define OM_GPU_OPTIONS_INIT OM_STRUCT_INIT(om_gpu_options)

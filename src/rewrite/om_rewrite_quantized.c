@@ -70,10 +70,14 @@ static bool read_scale(const om_rewriter *rw, const om_node *node, scaled *out) 
   return elems_of(out) > 0;
 }
 
-/* What a value was dequantized from. */
+/* What a float32 was dequantized from. */
 static bool read_operand(const om_rewriter *rw, om_value_id value, scaled *out) {
   const om_node_id id = om_rewriter_maker(rw, value, "DequantizeLinear");
-  return id != OM_NO_NODE && read_scale(rw, &rw->graph->nodes[id], out);
+  if (id == OM_NO_NODE) return false;
+  const om_node *node = &rw->graph->nodes[id];
+  const om_attr *dtype = om_node_attr(node, "output_dtype");
+  if (dtype && dtype->i != 0 && dtype->i != OM_DTYPE_F32) return false;
+  return read_scale(rw, node, out);
 }
 
 static bool read_bytes(const om_rewriter *rw, om_value_id value, scaled *out) {

@@ -243,6 +243,12 @@ static void others_stay(void **state) {
        "128",
        "QGemm",
        0},
+      {"of_float16",
+       "h = DequantizeLinear(qx, sx, zx) output_dtype=10; k = DequantizeLinear(bw, sw, zw) axis=0 "
+       "output_dtype=10; f = Conv(h, k);",
+       "128",
+       "QLinearConv",
+       0},
       {"moved_and_scaled", "f = MaxPool(d) kernel_shape=[2, 2];", "121", "DequantizeLinear", 2},
   };
   (void)state;
