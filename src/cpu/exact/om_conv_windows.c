@@ -4,8 +4,8 @@
  *
  *     scratch: [groups] [stretches: of each group, a quad after the other] [those of parts of rows]
  *              [patterns] [slots]
- *     slot:    [floats] [bytes that a doubtful result's terms meet] [which results of each group
- * are doubtful] [a plane with room behind it]
+ *     slot:    [floats] [weights by quads] [bytes that a doubtful result's terms meet] [which results
+ * of each group are doubtful] [a plane with room behind it]
  */
 #include "cpu/exact/om_conv_windows.h"
 
@@ -24,6 +24,7 @@ enum {
   REACH = 64,     /* bytes of a stretch */
   MOST_TAPS = 16, /* of each axis of the kernel */
   MOST_PATTERNS = 256,
+  WEIGHTS_BYTES = MOST_TAPS * MOST_TAPS,
 };
 
 typedef struct group {
@@ -122,7 +123,7 @@ static size_t doubts_bytes(const plan *p) {
 }
 
 static size_t slot_bytes(const plan *p) {
-  return OM_DOUBT_FLOATS * sizeof(float) + met_bytes(p) + doubts_bytes(p) +
+  return OM_DOUBT_FLOATS * sizeof(float) + WEIGHTS_BYTES + met_bytes(p) + doubts_bytes(p) +
          om_size_align(p->plane + REACH, 64);
 }
 
@@ -248,6 +249,7 @@ typedef struct channel { /* while it is computed */
   size_t number; /* of all groups */
   uint8_t *met;
   float *floats;
+  int32_t *weights; /* by quads */
   uint16_t *doubts; /* bit i of a group's: its result i is doubtful */
 } channel;
 
@@ -300,11 +302,16 @@ static void settle(const job *j, const channel *c, size_t at, uint32_t bits) {
   }
 }
 
+/* By bits: results that floats might round to another whole number. */
+TARGET static inline uint32_t find_doubts(__m512 kept, __m512 rounded, __m512 limit) {
+  const __m512 away = _mm512_abs_ps(_mm512_sub_ps(kept, rounded));
+  return _mm512_cmp_ps_mask(away, limit, _CMP_NLT_UQ);
+}
+
 /* True: there are doubtful results. */
 TARGET static inline __attribute__((always_inline)) bool run_channel(const job *j,
                                                                      const channel *c,
                                                                      form f) {
-  enum { QUADS = MOST_TAPS * MOST_TAPS / 4 };
   const plan *p = j->p;
   const om_conv_bytes *conv = j->w->c;
   const int32_t least = (conv->is_y_signed ? INT8_MIN : 0) - conv->y_zero;
@@ -316,11 +323,11 @@ TARGET static inline __attribute__((always_inline)) bool run_channel(const job *
   const __m512i add = _mm512_set1_epi32((int32_t)j->w->adds[c->number]);
   const __m512 factor = _mm512_set1_ps(conv->factors[c->number]);
   const __m512 limit = _mm512_set1_ps(conv->floats ? j->w->limits[c->number] : 1.0f);
-  int32_t weights[QUADS];
   const size_t stretches = f.stretches > 0 ? f.stretches : p->stretches;
   const stretch *s = j->stretches;
   uint32_t any = 0;
-  list_weights(p, c->w, weights);
+  list_weights(p, c->w, c->weights);
+  const int32_t *restrict weights = c->weights; /* no result is stored there */
   for (size_t i = 0; i < p->bands * p->chunks; ++i) {
     const group g = j->groups[i];
     __m512i sum = add;
@@ -341,8 +348,8 @@ TARGET static inline __attribute__((always_inline)) bool run_channel(const job *
       om_byte_copy(bytes, g.count, y);
     }
     if (!conv->floats) continue;
-    const __m512 away = _mm512_abs_ps(_mm512_sub_ps(kept, _mm512_sub_ps(shifted, shift)));
-    const uint32_t bits = _mm512_cmp_ps_mask(away, limit, _CMP_NLT_UQ) & ((1u << g.count) - 1);
+    const uint32_t found = find_doubts(kept, _mm512_sub_ps(shifted, shift), limit);
+    const uint32_t bits = found & ((1u << g.count) - 1);
     c->doubts[i] = (uint16_t)bits;
     any |= bits;
   }
@@ -375,8 +382,9 @@ static void run_slots(void *arg, size_t begin, size_t end) {
   for (size_t i = begin; i < end; ++i) {
     uint8_t *slot = j->slots + i * slot_bytes(p);
     channel c = {.floats = (float *)(void *)slot,
-                 .met = slot + OM_DOUBT_FLOATS * sizeof(float),
+                 .weights = (int32_t *)(void *)(slot + OM_DOUBT_FLOATS * sizeof(float)),
                  .number = channels * i / j->w->slot_count};
+    c.met = (uint8_t *)c.weights + WEIGHTS_BYTES;
     c.doubts = (uint16_t *)(void *)(c.met + met_bytes(p));
     uint8_t *plane = (uint8_t *)c.doubts + doubts_bytes(p);
     const size_t last = channels * (i + 1) / j->w->slot_count;

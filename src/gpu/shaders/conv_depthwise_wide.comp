@@ -59,12 +59,13 @@ uvec2 pack(vec4 values) { return uvec2(packHalf2x16(values.xy), packHalf2x16(val
 vec4 unpack(vec4 quad) { return quad; }
 #endif
 
-layout(set = 0, binding = 0, std430) readonly buffer Input { QUAD input_quads[]; };
 layout(set = 0, binding = 1, std430) readonly buffer Weights { ELEMENT weights[]; };
-layout(set = 0, binding = 2, std430) writeonly buffer Output { ELEMENT4 output_quads[]; };
 #if COLUMNS == 8
-layout(set = 0, binding = 0, std430) readonly buffer InputEights { uvec4 input_eights[]; };
-layout(set = 0, binding = 2, std430) writeonly buffer OutputEights { uvec4 output_eights[]; };
+layout(set = 0, binding = 0, std430) readonly buffer Input { uvec4 input_eights[]; };
+layout(set = 0, binding = 2, std430) writeonly buffer Output { uvec4 output_eights[]; };
+#else
+layout(set = 0, binding = 0, std430) readonly buffer Input { QUAD input_quads[]; };
+layout(set = 0, binding = 2, std430) writeonly buffer Output { ELEMENT4 output_quads[]; };
 #endif
 
 #define SPAN (S * (ROWS - 1) + K)    // input rows that the results want
@@ -113,16 +114,19 @@ void main() {
     QUAD quads[QUADS];
     bool has_row = uint(y + i) < P.in_h;
     uint at = in_row + uint(y + i) * in_quads;
-    [[unroll]] for (int q = 0; q < QUADS; ++q) {
-      quads[q] = QUAD(0);
-      if (COLUMNS == 8 && (q == 1 || q == 2)) continue;
-      if (has_row && is_inside[q]) quads[q] = input_quads[at + uint(q)];
-    }
+    [[unroll]] for (int q = 0; q < QUADS; ++q) quads[q] = QUAD(0);
 #if COLUMNS == 8
+    // The first quad is an eight's second one.
+    if (has_row && is_inside[0]) quads[0] = input_eights[at / 2u].zw;
     if (has_row) {
       uvec4 eight = input_eights[(at + 1u) / 2u];
       quads[1] = eight.xy;
       quads[2] = eight.zw;
+    }
+    if (has_row && is_inside[3]) quads[3] = input_eights[(at + 3u) / 2u].xy;
+#else
+    [[unroll]] for (int q = 0; q < QUADS; ++q) {
+      if (has_row && is_inside[q]) quads[q] = input_quads[at + uint(q)];
     }
 #endif
     [[unroll]] for (int q = 0; q < QUADS; ++q) {
