@@ -16,8 +16,8 @@
 #include "cpu/exact/om_widths.h"
 
 #if defined(__x86_64__)
+
 #  include <immintrin.h>
-#endif
 
 enum {
   LANES = 16,
@@ -79,7 +79,6 @@ static plan plan_of(const om_conv_pass *pass) {
 }
 
 bool om_conv_windows_fit(const om_conv_pass *pass) {
-#if defined(__x86_64__)
   const om_conv_axis *a = pass->axes;
   if (!__builtin_cpu_supports("avx512vbmi") || !__builtin_cpu_supports("avx512vnni")) return false;
   if (pass->in_channels != 1 || pass->out_channels != 1) return false;
@@ -94,13 +93,7 @@ bool om_conv_windows_fit(const om_conv_pass *pass) {
   if (p.results > UINT32_MAX / 2 || a[1].taps < 2 || reach_of(&p) > REACH) return false;
   /* Of narrow rows the lists would be far larger than x. */
   return p.bands * p.chunks * p.stretches * sizeof(stretch) <= 8 * p.plane + 4096;
-#else
-  (void)pass;
-  return false;
-#endif
 }
-
-#if defined(__x86_64__)
 
 static size_t groups_bytes(const plan *p) {
   return om_size_align(p->bands * p->chunks * sizeof(group), 64);
@@ -424,6 +417,11 @@ void om_conv_windows_run(om_ctx *ctx, const om_conv_windows *w, void *scratch) {
 }
 
 #else
+
+bool om_conv_windows_fit(const om_conv_pass *pass) {
+  (void)pass;
+  return false;
+}
 
 size_t om_conv_windows_scratch(const om_conv_pass *pass, size_t slot_count) {
   (void)pass;
