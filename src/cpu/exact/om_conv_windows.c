@@ -4,8 +4,8 @@
  *
  *     scratch: [groups] [stretches: of each group, a quad after the other] [those of parts of rows]
  *              [patterns] [slots]
- *     slot:    [floats] [weights by quads] [bytes that a doubtful result's terms meet] [which results
- * of each group are doubtful] [a plane with room behind it]
+ *     slot:    [floats] [weights by quads] [bytes that a doubtful result's terms meet]
+ *              [which results of each group are doubtful] [a plane with room behind it]
  */
 #include "cpu/exact/om_conv_windows.h"
 
