@@ -188,7 +188,8 @@ static double sample(const om_deform *d, size_t image, size_t channel, size_t ta
   return om_real_round(d->real, value * om_real_load(d->mask, field * d->places + place));
 }
 
-static om_status gather(
+/* Not inlined, nor the next two: their caller's frame already holds the shape. */
+__attribute__((noinline)) static om_status gather(
     om_ctx *ctx, const om_deform *d, size_t image, size_t group, const om_tensor *columns) {
   for (size_t row = 0; row < d->channels * d->taps; ++row) {
     const size_t channel = group * d->channels + row / d->taps;
@@ -201,7 +202,6 @@ static om_status gather(
   return OM_OK;
 }
 
-/* Not inlined, as store: its caller's frame already holds the shape. */
 __attribute__((noinline)) static void multiply(
     om_ctx *ctx, const om_deform *d, const void *a, const void *b, void *y, void *own) {
   const om_matmul m = product_of(d);
@@ -213,12 +213,12 @@ __attribute__((noinline)) static void multiply(
 }
 
 /* Rows of sums become channels of the result, with their bias. */
-static om_status store(om_ctx *ctx,
-                       const om_op_call *call,
-                       const om_deform *d,
-                       const om_tensor *sums,
-                       size_t first,
-                       size_t rows) {
+__attribute__((noinline)) static om_status store(om_ctx *ctx,
+                                                 const om_op_call *call,
+                                                 const om_deform *d,
+                                                 const om_tensor *sums,
+                                                 size_t first,
+                                                 size_t rows) {
   const om_tensor *bias = om_rule_input(call, B);
   for (size_t i = 0; i < rows * d->places; ++i) {
     OM_TRY(om_check_turn(ctx, i));
