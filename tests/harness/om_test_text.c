@@ -238,6 +238,7 @@ enum { MAX_LIST = 64 };
 
 typedef struct attr_list { /* one attribute's values while they are read */
   double numbers[MAX_LIST];
+  int64_t wholes[MAX_LIST]; /* the same, as integers: a double has 53 bits of them */
   om_string strings[MAX_LIST];
   size_t count;
   bool is_float, is_string, is_list;
@@ -267,6 +268,11 @@ static om_status parse_value(om_ctx *ctx, om_pool *pool, const char **text, attr
   if (*end == 'f') {
     list->is_float = true;
     ++end;
+  }
+  errno = 0;
+  list->wholes[list->count] = strtoll(p, NULL, 10);
+  if (!list->is_float && errno == ERANGE) {
+    return OM_FAIL(ctx, OM_E_INVALID_ARGUMENT, "'%s' begins with too large a number.", p);
   }
   list->numbers[list->count++] = number;
   *text = end;
@@ -306,7 +312,7 @@ static om_status finish_list(om_ctx *ctx, om_pool *pool, const attr_list *list, 
   } else {
     int64_t *ints = OM_POOL_NEW(ctx, pool, int64_t, list->count);
     if (!ints) return OM_E_OUT_OF_MEMORY;
-    for (size_t i = 0; i < list->count; ++i) ints[i] = (int64_t)list->numbers[i];
+    for (size_t i = 0; i < list->count; ++i) ints[i] = list->wholes[i];
     attr->kind = OM_ATTR_INTS;
     attr->ints = ints;
   }
@@ -346,7 +352,7 @@ static om_status parse_attr(om_ctx *ctx, om_pool *pool, const char **text, om_at
     attr->f = (float)list->numbers[0];
   } else {
     attr->kind = OM_ATTR_INT;
-    attr->i = (int64_t)list->numbers[0];
+    attr->i = list->wholes[0];
   }
   return OM_OK;
 }

@@ -245,12 +245,13 @@ static strip strip_at(const job *j, size_t index) {
     b_offset += element % extent * (size_t)m->batch.target_strides[axis];
     element /= extent;
   }
-  return (strip){.a_row = a_offset / m->depth + row,
-                 .b_col = b_offset / m->depth + col,
-                 .rows = at_most(m->rows - row, ROWS),
-                 .width = at_most(m->cols - col, LANES),
-                 .b = j->p->b + b_offset + col * m->b_col_stride,
-                 .y = y};
+  return (strip){
+      .a_row = a_offset / m->depth + row,
+      .b_col = b_offset / m->depth + col,
+      .rows = at_most(m->rows - row, ROWS),
+      .width = at_most(m->cols - col, LANES),
+      .b = j->p->b ? j->p->b + b_offset + col * m->b_col_stride : NULL, /* packed: not there */
+      .y = y};
 }
 
 /* What the panel's sign took off b, or added to it, its zero points do too. */
