@@ -84,9 +84,9 @@ static om_status infer(om_ctx *ctx, const om_op_call *call) {
   return om_rule_set(ctx, call, 0, a->dtype, a->rank, dims);
 }
 
-/* The scratch memory: the widened operands, the kernel's own, and the widened result. */
+/* The scratch memory: the kernel's own, the widened operands, and the widened result. */
 typedef struct nbits_layout {
-  size_t a, scales, zeros, bias, own, y; /* where each begins, in floats */
+  size_t own, a, scales, zeros, bias, y; /* where each begins, in floats */
   size_t end;
 } nbits_layout;
 
@@ -104,15 +104,15 @@ static om_matmul_nbits describe(const om_op_call *call) {
 static bool lay_out(const om_op_call *call, const om_matmul_nbits *m, nbits_layout *out) {
   const bool is_f32 = call->inputs[A]->dtype == OM_DTYPE_F32;
   const size_t parameters = om_tensor_elems(call->inputs[SCALES]);
-  size_t own = 0, results = 0, end = 0;
-  bool fits = om_matmul_nbits_scratch(m, &own) && om_size_mul(m->rows, m->cols, &results);
+  size_t results = 0, end = 0;
+  bool fits = om_size_mul(m->rows, m->cols, &results);
   const struct {
     size_t *place, count;
-  } parts[] = {{&out->a, is_f32 ? 0 : om_tensor_elems(call->inputs[A])},
+  } parts[] = {{&out->own, om_matmul_nbits_scratch_bytes(m) / sizeof(float)},
+               {&out->a, is_f32 ? 0 : om_tensor_elems(call->inputs[A])},
                {&out->scales, parameters},
                {&out->zeros, om_rule_input(call, ZEROS) ? parameters : 0},
                {&out->bias, om_rule_input(call, BIAS) ? m->cols : 0},
-               {&out->own, own},
                {&out->y, is_f32 ? 0 : results}};
   for (size_t i = 0; i < OM_COUNT_OF(parts); ++i) {
     *parts[i].place = end;

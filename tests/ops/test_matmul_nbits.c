@@ -73,6 +73,12 @@ static const om_op_case cases[] = {
     {.name = "two_bits",
      .inputs = {"f32 2x33", "u8 3x3x4 range 0 256", "f32 9", "u8 3 range 0 256"},
      .attrs = "K=33 N=3 block_size=16 bits=2"},
+    {.name = "parts", /* 128 rows and 2, 32 columns and 5, 256 terms and 44 */
+     .inputs = {"f32 130x300", "u8 37x5x32 range 0 256 const", "f32 185", "-", "-", "f32 37"},
+     .attrs = ATTRS("300", "37", "64")},
+    {.name = "long_blocks",
+     .inputs = {"f32 3x300", "u8 18x2x128 range 0 256", "f32 36", "f32 36 range 0 16"},
+     .attrs = ATTRS("300", "18", "256")},
     {.name = "f16",
      .inputs = {"f16 2x64", "u8 5x4x8 range 0 256", "f16 20 range 0 0.25", "-", "-", "f16 5"},
      .attrs = ATTRS("64", "5", "16")},

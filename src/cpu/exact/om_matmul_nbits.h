@@ -1,11 +1,10 @@
-/* Products by constant matrices of 2, 4 or 8 bits (docs/exact.md, "Quantization"): a part of the
- * columns is widened to float32 at a time, so the matrix stays as small as it is. */
+/* Products by constant matrices of 2, 4 or 8 bits (docs/exact.md, "Quantization"): the terms of a
+ * group for 16 columns are widened to float32 where they are multiplied, so the matrix stays as
+ * small as it is. */
 #ifndef OM_MATMUL_NBITS_H
 #define OM_MATMUL_NBITS_H
 
 #include "base/om_base.h"
-
-enum { OM_NBITS_COLS = 128 }; /* widened at a time */
 
 /* y[rows, cols] = a[rows, depth] * b[cols, depth], turned; b's element (n, k) is
  * (q - zeros[n, g]) * scales[n, g], g the group of k. */
@@ -20,9 +19,9 @@ typedef struct om_matmul_nbits {
   float *y;
 } om_matmul_nbits;
 
-/* Floats of memory that a run needs. */
-bool om_matmul_nbits_scratch(const om_matmul_nbits *m, size_t *out_floats);
+/* Bytes of memory, aligned to 64, that a run needs. */
+size_t om_matmul_nbits_scratch_bytes(const om_matmul_nbits *m);
 
-void om_matmul_nbits_run(om_ctx *ctx, const om_matmul_nbits *m, float *scratch);
+void om_matmul_nbits_run(om_ctx *ctx, const om_matmul_nbits *m, void *scratch);
 
 #endif
