@@ -81,6 +81,9 @@ typedef struct om_op_views {
   bool (*accepts)(uint32_t input, const struct om_view *view);
   /* From now on params say that the input is read so, whatever its own shape. */
   void (*set)(void *params, uint32_t input, const struct om_view *view);
+  /* From now on axis i of the result, of `rank` axes, is what axis axes[i] was, for the first
+   * `count` of them; the others stay. */
+  void (*turn_result)(void *params, uint32_t rank, uint32_t count, const uint32_t *axes);
 } om_op_views;
 
 typedef struct om_op {
@@ -139,6 +142,10 @@ typedef struct om_op {
    * all of it in order. False: this call is none. NULL: not that kind. */
   bool (*describe_move)(const om_op_call *call, uint32_t output, struct om_strided *out_copy);
   const om_op_views *views; /* NULL: inputs are read as they are */
+
+  /* True if each of so many rows of the result, equal parts one behind the other, is computed of
+   * the same row of this input and of nothing that differs between rows. NULL: not that kind. */
+  bool (*is_by_rows)(const om_op_call *call, uint32_t input, size_t rows);
 
   /* For fast mode on the CPU; NULL: run is as fast. Shapes are known, inputs that are constant have
    * their data (of any alignment); bit i of kept_inputs: it stays as it is as long as `fast`. */

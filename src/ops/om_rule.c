@@ -170,3 +170,16 @@ om_status om_rule_broadcast(om_ctx *ctx, const om_tensor *tensor, uint32_t *rank
   }
   return OM_OK;
 }
+
+bool om_rule_has_whole_rows(const om_tensor *x, size_t rows) {
+  const size_t elems = om_tensor_elems(x);
+  return x->rank > 0 && elems > 0 && elems % rows == 0 &&
+         elems / rows % (size_t)x->dims[x->rank - 1] == 0;
+}
+
+bool om_rule_is_row(const om_tensor *x, const om_tensor *y) {
+  if (!x || om_tensor_elems(x) == 1) return true;
+  if (x->rank == 0 || y->rank == 0) return false;
+  const int64_t cols = y->dims[y->rank - 1];
+  return x->dims[x->rank - 1] == cols && om_tensor_elems(x) == (size_t)cols;
+}

@@ -109,6 +109,12 @@ void om_rule_set_unknown(const om_op_call *call, uint32_t output, om_dtype dtype
 /* Merges a shape into the broadcast result in *rank, dims (right-aligned, numpy's rule). */
 om_status om_rule_broadcast(om_ctx *ctx, const om_tensor *tensor, uint32_t *rank, int64_t *dims);
 
+/* True if x has rows, of its last axis, and each of `rows` equal parts of it is some of them. */
+bool om_rule_has_whole_rows(const om_tensor *x, size_t rows);
+
+/* True if x is NULL, one element, or a row that broadcasts to all rows of y. */
+bool om_rule_is_row(const om_tensor *x, const om_tensor *y);
+
 /* The product of dims[begin..end), which is a part of a shape that exists. */
 static inline size_t om_rule_product(const int64_t *dims, uint32_t begin, uint32_t end) {
   size_t product = 1;

@@ -28,4 +28,7 @@ void om_gemm_describe(const om_gemm_params *p,
                       const om_tensor *b,
                       om_matmul *out);
 
+/* om_op.is_by_rows of a MatMul: B is one matrix for all rows. */
+bool om_matmul_is_by_rows(const om_op_call *call, uint32_t input, size_t rows);
+
 #endif

@@ -399,8 +399,19 @@ static void set_view(void *params, uint32_t input, const om_view *view) {
   p->views[input] = *view;
 }
 
-static const om_op_views views = {
-    .input_count = 4, .get = get_view, .accepts = accepts_view, .set = set_view};
+static void turn_result(void *params, uint32_t rank, uint32_t count, const uint32_t *axes) {
+  om_attention_perm *y_perm = &((om_attention_params *)params)->y_perm;
+  om_attention_perm from = {.rank = rank};
+  for (uint32_t i = 0; i < rank; ++i) from.axes[i] = y_perm->rank != 0 ? y_perm->axes[i] : i;
+  *y_perm = from;
+  for (uint32_t i = 0; i < count; ++i) y_perm->axes[i] = from.axes[axes[i]];
+}
+
+static const om_op_views views = {.input_count = 4,
+                                  .get = get_view,
+                                  .accepts = accepts_view,
+                                  .set = set_view,
+                                  .turn_result = turn_result};
 
 const om_op om_ops_attention[] = {
     {.domain = "onemodel",

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "cpu/exact/om_mixed.h"
+#include "ops/om_rule.h"
 #include "ops/op_types.h"
 
 /* ---- Attributes ---- */
@@ -220,6 +221,16 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
   return OM_OK;
 }
 
+static bool is_by_rows(const om_op_call *call, uint32_t input, size_t rows) {
+  const om_elementwise_params *params = call->params;
+  const om_tensor *y = call->outputs[0];
+  if (params->aligns_by_axis || !om_rule_has_whole_rows(y, rows)) return false;
+  for (uint32_t i = 0; i < call->input_count; ++i) {
+    if (i != input && !om_rule_is_row(call->inputs[i], y)) return false;
+  }
+  return om_tensor_elems(call->inputs[input]) == om_tensor_elems(y);
+}
+
 /* ---- Entries ---- */
 
 #define OM_IS_VARIADIC(number) ((number) == OM_ELEMENTWISE_Min || (number) == OM_ELEMENTWISE_Max)
@@ -242,7 +253,8 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
    .params_bytes = sizeof(om_elementwise_params),                 \
    .resolve = (function),                                         \
    .infer = infer,                                                \
-   .run = run},
+   .run = run,                                                    \
+   .is_by_rows = is_by_rows},
 #define OM_UNARY(number, type, name, opset, scalar_count, expression) \
   OM_ENTRY(number, #type, resolve_##name, opset, 1, (number) == OM_ELEMENTWISE_Clip ? 3 : 1)
 #define OM_BINARY(number, type, name, opset, expression) \

@@ -69,6 +69,12 @@ static om_status run(om_ctx *ctx, const om_op_call *call) {
   return OM_OK;
 }
 
+static bool is_by_rows(const om_op_call *call, uint32_t input, size_t rows) {
+  return om_matmul_is_by_rows(call, input, rows) &&
+         om_rule_is_row(om_rule_input(call, BIAS), call->outputs[0]) &&
+         om_rule_is_row(om_rule_input(call, RESIDUAL), call->outputs[0]);
+}
+
 /* ---- Fast mode ---- */
 
 static const void *data_of(const om_tensor *tensor) {
@@ -144,6 +150,7 @@ const om_op om_ops_linear[] = {
      .infer = infer,
      .scratch_bytes = scratch_bytes,
      .run = run,
+     .is_by_rows = is_by_rows,
      .make_ready = make_ready},
     {.type = NULL},
 };

@@ -201,6 +201,11 @@ void om_matmul_describe(const om_tensor *a, const om_tensor *b, om_matmul *out) 
   }
 }
 
+bool om_matmul_is_by_rows(const om_op_call *call, uint32_t input, size_t rows) {
+  const om_tensor *a = call->inputs[0];
+  return input == 0 && a->rank > 1 && call->inputs[1]->rank == 2 && om_rule_has_whole_rows(a, rows);
+}
+
 static size_t matmul_scratch(const om_op_call *call) {
   om_matmul m;
   om_matmul_describe(call->inputs[0], call->inputs[1], &m);
@@ -287,6 +292,12 @@ static om_status gemm_infer(om_ctx *ctx, const om_op_call *call) {
   return om_rule_set(ctx, call, 0, a->dtype, 2, dims);
 }
 
+static bool gemm_is_by_rows(const om_op_call *call, uint32_t input, size_t rows) {
+  const om_gemm_params *p = call->params;
+  return !p->is_a_transposed && om_matmul_is_by_rows(call, input, rows) &&
+         om_rule_is_row(om_rule_input(call, 2), call->outputs[0]);
+}
+
 static size_t gemm_scratch(const om_op_call *call) {
   om_matmul m;
   om_gemm_describe(call->params, call->inputs[0], call->inputs[1], &m);
@@ -369,6 +380,7 @@ const om_op om_ops_matmul[] = {
      .infer = matmul_infer,
      .scratch_bytes = matmul_scratch,
      .run = matmul_run,
+     .is_by_rows = om_matmul_is_by_rows,
      .make_ready = om_matmul_ready},
     {.domain = "",
      .type = "Gemm",
@@ -381,6 +393,7 @@ const om_op om_ops_matmul[] = {
      .infer = gemm_infer,
      .scratch_bytes = gemm_scratch,
      .run = gemm_run,
+     .is_by_rows = gemm_is_by_rows,
      .make_ready = om_gemm_ready},
     {.domain = "",
      .type = "Gemm",
@@ -392,6 +405,7 @@ const om_op om_ops_matmul[] = {
      .infer = gemm_infer,
      .scratch_bytes = gemm_scratch,
      .run = gemm_run,
+     .is_by_rows = gemm_is_by_rows,
      .make_ready = om_gemm_ready},
     {.type = NULL},
 };

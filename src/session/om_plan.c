@@ -56,6 +56,7 @@ static om_status build(om_ctx *ctx, om_plan *plan, const om_tensor *inputs) {
   OM_TRY(om_plan_infer(ctx, plan));
   if (plan->decisions) return OM_OK;
   OM_TRY(om_plan_read_in_place(ctx, plan));
+  OM_TRY(om_plan_leave_rows(ctx, plan));
   OM_TRY(om_plan_collect_steps(ctx, plan));
   publish_values(plan);
   OM_TRY(om_plan_claim(ctx, plan));

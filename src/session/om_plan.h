@@ -2,6 +2,7 @@
  *
  *     infer   concrete shapes for every node; what is known already is computed (om_plan_infer.c)
  *     views   what only moves elements is read through, where it can be       (om_plan_views.c)
+ *     rows    Transposes of rows go, where others can do what they did         (om_plan_rows.c)
  *     claim   the provider takes steps or says why not                    (om_plan_partition.c)
  *     order   steps it did not take go as early as they can, regions form (om_plan_schedule.c)
  *     ready   kernels of fast mode, weights packed                           (om_plan_ready.c)
@@ -179,9 +180,16 @@ bool om_plan_is_alike(const om_tensor *a, const om_tensor *b);
 
 bool om_plan_fits(const om_plan *plan, const om_tensor *inputs);
 
+/* A call with a node, operands and params of the plan's own, to change. */
+om_status om_plan_copy_call(om_ctx *ctx, om_plan *plan, const om_op_call *from, om_op_call *out);
+
+/* Makes the call, a copy of the plan's, read the value. */
+void om_plan_set_input(om_plan *plan, om_op_call *call, uint32_t input, om_value_id value);
+
 /* The stages, in this order. */
 om_status om_plan_infer(om_ctx *ctx, om_plan *plan);
 om_status om_plan_read_in_place(om_ctx *ctx, om_plan *plan);
+om_status om_plan_leave_rows(om_ctx *ctx, om_plan *plan);
 om_status om_plan_collect_steps(om_ctx *ctx, om_plan *plan);
 om_status om_plan_claim(om_ctx *ctx, om_plan *plan);
 om_status om_plan_check_required(om_ctx *ctx, const om_plan *plan);

@@ -40,8 +40,7 @@ static om_value_id trace(const om_plan *plan, om_value_id operand, om_view *inou
   }
 }
 
-/* A call with a node, operands and params of its own, to change. */
-static om_status copy_call(om_ctx *ctx, om_plan *plan, const om_op_call *from, om_op_call *out) {
+om_status om_plan_copy_call(om_ctx *ctx, om_plan *plan, const om_op_call *from, om_op_call *out) {
   const size_t bytes = from->node->op->params_bytes;
   om_node *node = OM_POOL_NEW(ctx, &plan->pool, om_node, 1);
   om_value_id *inputs = OM_POOL_NEW(ctx, &plan->pool, om_value_id, from->input_count);
@@ -50,7 +49,7 @@ static om_status copy_call(om_ctx *ctx, om_plan *plan, const om_op_call *from, o
   if (!node || !inputs || !tensors || !params) return OM_E_OUT_OF_MEMORY;
   memcpy(inputs, from->node->inputs, from->input_count * sizeof *inputs);
   memcpy(tensors, from->inputs, from->input_count * sizeof *tensors);
-  memcpy(params, from->params, bytes);
+  if (bytes > 0) memcpy(params, from->params, bytes);
   *node = *from->node;
   node->inputs = inputs;
   node->params = params;
@@ -59,6 +58,11 @@ static om_status copy_call(om_ctx *ctx, om_plan *plan, const om_op_call *from, o
   out->params = params;
   out->inputs = tensors;
   return OM_OK;
+}
+
+void om_plan_set_input(om_plan *plan, om_op_call *call, uint32_t input, om_value_id value) {
+  ((om_value_id *)(uintptr_t)call->node->inputs)[input] = value;
+  ((const om_tensor **)(uintptr_t)call->inputs)[input] = &plan->tensors[value];
 }
 
 static om_status read_in_place(om_ctx *ctx, om_plan *plan, om_op_call *call) {
@@ -70,10 +74,8 @@ static om_status read_in_place(om_ctx *ctx, om_plan *plan, om_op_call *call) {
     if (value == OM_NO_VALUE || !views->get(call, i, &view)) continue;
     const om_value_id source = trace(plan, value, &view);
     if (source == value || !views->accepts(i, &view)) continue;
-    if (call->node == before.node) OM_TRY(copy_call(ctx, plan, &before, call));
-    /* The copies just made are the plan's, to be changed. */
-    ((om_value_id *)(uintptr_t)call->node->inputs)[i] = source;
-    ((const om_tensor **)(uintptr_t)call->inputs)[i] = &plan->tensors[source];
+    if (call->node == before.node) OM_TRY(om_plan_copy_call(ctx, plan, &before, call));
+    om_plan_set_input(plan, call, i, source);
     views->set((void *)(uintptr_t)call->params, i, &view);
   }
   return OM_OK;

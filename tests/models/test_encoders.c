@@ -48,7 +48,7 @@ static const encoder_model models[] = {
     {"gpt", 1, 0, 1}, /* packed by the model, as in the next ones */
     {"gpt_padded", 1, 0, 1},
     {"microsoft", 1, 0, 2},
-    {"packed", 1, 0, 5}, /* two Transposes of a layer, of what it gets and of what it gives */
+    {"packed", 1, 0, 1},
     {"roberta", 1, 1, 2},
     {"decoder", 2, 2, 1},
     {"batched", 1, 1, 1},

@@ -156,7 +156,7 @@ static const form forms[] = {
      "c1 = Reshape(c, f); c2 = Transpose(c1) perm=[1, 0, 2]; q0 = Reshape(c2, g); "
      "d1 = Reshape(d, f); d2 = Transpose(d1) perm=[1, 0, 2]; k0 = Reshape(d2, g); "
      "e1 = Reshape(e, f); e2 = Transpose(e1) perm=[1, 0, 2]; v0 = Reshape(e2, g);",
-     7},
+     8},
     {"sliced",
      "y = MatMul(x, w); z = Constant() value_ints=[0]; m = Constant() value_ints=[12]; "
      "n = Constant() value_ints=[24]; o = Constant() value_ints=[36]; p = Constant() "
