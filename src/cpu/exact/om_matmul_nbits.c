@@ -46,18 +46,17 @@ size_t om_matmul_nbits_scratch_bytes(const om_matmul_nbits *m) {
 }
 
 /* `count` elements from a whole byte on. */
-#define OM_UNPACK(name, bits)                                                                  \
-  OM_CLONES static void name(const uint8_t *packed, size_t count, uint8_t *bytes) {            \
-    enum { PER_BYTE = 8 / (bits) };                                                            \
-    for (size_t i = 0; i < count / PER_BYTE; ++i) {                                            \
-      for (unsigned k = 0; k < PER_BYTE; ++k) {                                                \
-        bytes[i * PER_BYTE + k] = (uint8_t)(packed[i] >> (k * (bits)) & ((1u << (bits)) - 1)); \
-      }                                                                                        \
-    }                                                                                          \
-    for (size_t k = count - count % PER_BYTE; k < count; ++k) {                                \
-      bytes[k] =                                                                               \
-          (uint8_t)(packed[k / PER_BYTE] >> (k % PER_BYTE * (bits)) & ((1u << (bits)) - 1));   \
-    }                                                                                          \
+#define OM_UNPACK(name, bits)                                                                      \
+  OM_CLONES static void name(const uint8_t *packed, size_t count, uint8_t *bytes) {                \
+    enum { PER_BYTE = 8 / (bits) };                                                                \
+    for (size_t i = 0; i < count / PER_BYTE; ++i) {                                                \
+      for (unsigned k = 0; k < PER_BYTE; ++k) {                                                    \
+        bytes[i * PER_BYTE + k] = (uint8_t)(packed[i] >> (k * (bits)) & ((1 << (bits)) - 1));      \
+      }                                                                                            \
+    }                                                                                              \
+    for (size_t k = count - count % PER_BYTE; k < count; ++k) {                                    \
+      bytes[k] = (uint8_t)(packed[k / PER_BYTE] >> (k % PER_BYTE * (bits)) & ((1 << (bits)) - 1)); \
+    }                                                                                              \
   }
 OM_UNPACK(unpack_2, 2)
 OM_UNPACK(unpack_4, 4)
