@@ -8,8 +8,13 @@
 
 #include <inttypes.h>
 
+#include "base/om_thread.h"
 #include "cpu/exact/om_elementwise.h"
 #include "ops/op_widen.h"
+
+enum {
+  SHARED_TERMS = 1 << 20
+}; /* of a step's product, that are worth several threads: some 20 us of one */
 
 /* ---- Attributes ---- */
 
@@ -272,8 +277,9 @@ static size_t wide_bytes(const om_tensor *t) {
 }
 
 static size_t scratch_bytes(const om_op_call *call) {
+  const om_recurrent_params *p = call->params;
   const om_recurrent r = describe(call);
-  size_t bytes = om_recurrent_scratch_bytes(&r);
+  size_t bytes = p->direction_count * om_recurrent_scratch_bytes(&r);
   if (!om_widen_needed(call->inputs[0]->dtype)) return bytes;
   for (uint32_t i = 0; i < call->input_count; ++i) bytes += wide_bytes(call->inputs[i]);
   for (uint32_t i = 0; i < call->output_count; ++i) bytes += wide_bytes(call->outputs[i]);
@@ -325,12 +331,16 @@ static void *part_to_write(void *data, size_t elems, size_t elem_bytes) {
   return data ? (char *)data + elems * elem_bytes : NULL;
 }
 
-/* products: fast mode's, or NULL. */
-static void run_direction(om_ctx *ctx,
-                          const om_op_call *call,
-                          const om_recurrent_data *data,
-                          size_t d,
-                          om_recurrent_fast *products) {
+typedef struct om_recurrent_directions {
+  om_ctx *ctx;
+  const om_op_call *call;
+  const om_recurrent_data *data;
+  om_recurrent_fast *products; /* fast mode's, or NULL */
+} om_recurrent_directions;
+
+static void run_direction(const om_recurrent_directions *job, size_t d) {
+  const om_op_call *call = job->call;
+  const om_recurrent_data *data = job->data;
   const om_recurrent_params *p = call->params;
   om_recurrent r = describe(call);
   const size_t bytes = r.dtype == OM_DTYPE_F64 ? sizeof(double) : sizeof(float);
@@ -349,11 +359,23 @@ static void run_direction(om_ctx *ctx,
   r.y = part_to_write(data->outputs[0], state, bytes);
   r.last_h = part_to_write(data->outputs[1], state, bytes);
   r.last_c = part_to_write(data->outputs[2], state, bytes);
-  if (products) {
+  if (job->products) {
     r.multiply = multiply_fast;
-    r.products = products->kernels[d];
+    r.products = job->products->kernels[d];
   }
-  om_recurrent_run(ctx, &r, data->rest);
+  om_recurrent_run(job->ctx, &r, data->rest + d * om_recurrent_scratch_bytes(&r));
+}
+
+static void run_directions(void *arg, size_t begin, size_t end) {
+  for (size_t d = begin; d < end; ++d) run_direction(arg, d);
+}
+
+/* Whether two directions run beside each other: a step's product has too little for several
+ * threads, or two threads are all there are. */
+static bool are_side_by_side(const om_ctx *ctx, const om_recurrent *r) {
+  const double terms =
+      (double)r->batch * (double)r->hidden * (double)(om_recurrent_gates(r->kind) * r->hidden);
+  return ctx->thread_count <= 2 || terms < (double)SHARED_TERMS;
 }
 
 static om_status run_all(om_ctx *ctx, const om_op_call *call, om_recurrent_fast *products) {
@@ -366,7 +388,8 @@ static om_status run_all(om_ctx *ctx, const om_op_call *call, om_recurrent_fast 
     const size_t bytes = r.dtype == OM_DTYPE_F64 ? sizeof(double) : sizeof(float);
     memset(data.outputs[0], 0, om_tensor_elems(y) * bytes);
   }
-  for (size_t d = 0; d < p->direction_count; ++d) run_direction(ctx, call, &data, d, products);
+  om_recurrent_directions job = {.ctx = ctx, .call = call, .data = &data, .products = products};
+  om_parallel_for(ctx, p->direction_count, are_side_by_side(ctx, &r) ? 1 : 2, run_directions, &job);
   if (!om_widen_needed(call->inputs[0]->dtype)) return OM_OK;
   for (uint32_t i = 0; i < call->output_count; ++i) {
     if (call->outputs[i]) om_narrow(data.outputs[i], call->outputs[i]);
