@@ -7,6 +7,8 @@
  *
  * On NVIDIA Hopper the products have kernels of their own (sm90/attention_exact_sm90.c) where Q and
  * K are not scaled and everything lies in quads. Their turns are of whole elements of the batch.
+ * Where keys are few there, one kernel does make all three passes (sm90/attention_whole_sm90.c):
+ * many of its workgroups are at work on a core together.
  */
 #include "abi/attention_pass_params.h"
 #include "gpu/om_gpu_attention.h"
@@ -17,6 +19,11 @@ enum {
   MOST_SCRATCH_BYTES = 64 << 20,
   MOST_SM90_SCRATCH_BYTES = 128 << 20, /* a turn's tiles are to be some for each core */
   CORES = 132,                         /* of an H200: a workgroup each, which takes tiles in turn */
+  /* What one workgroup of sm90/attention_whole_sm90.c has room for, and its rows. */
+  WHOLE_KEYS = 128,
+  WHOLE_DEPTH = 128,
+  WHOLE_WIDTH = 64,
+  WHOLE_ROWS = 32,
 };
 
 /* A kernel for Hopper: its tile, and the nanoseconds of 32 terms and of a tile beside them.
@@ -190,17 +197,38 @@ static bool add_values(om_gpu_binder *b, exact_pass *p) {
   return true;
 }
 
-/* An element's scores, of element_bytes, must find room. */
-static bool takes_sm90(const om_gpu_binder *b,
-                       const om_attention *a,
-                       uint64_t element_bytes,
-                       uint64_t limit_bytes) {
+static bool suits_sm90(const om_gpu_binder *b, const om_attention *a) {
   enum { QUAD = 4 };
   return om_gpu_takes_sm90(b, OM_MODE_EXACT) &&
          om_gpu_input(b, OM_ATTENTION_Q)->dtype == OM_DTYPE_F32 &&
          a->q_scale.kind == OM_SCALE_NONE && a->k_scale.kind == OM_SCALE_NONE &&
-         om_gpu_attention_lies_in_pieces(a, QUAD) && om_gpu_attention_y_lies_in_pieces(a, QUAD) &&
-         element_bytes <= limit_bytes && element_bytes <= MOST_SM90_SCRATCH_BYTES;
+         om_gpu_attention_lies_in_pieces(a, QUAD) && om_gpu_attention_y_lies_in_pieces(a, QUAD);
+}
+
+/* Whether one kernel makes all passes. */
+static bool takes_whole(const om_attention *a) {
+  return a->keys <= WHOLE_KEYS && a->depth <= WHOLE_DEPTH && a->width <= WHOLE_WIDTH;
+}
+
+static const char *bind_whole(om_gpu_binder *b, exact_pass *p) {
+  const om_attention *a = p->attention;
+  const om_shader shader = a->width <= WHOLE_WIDTH / 2 ? OM_SHADER_ATTENTION_SM90_WHOLE_EXACT_32
+                                                       : OM_SHADER_ATTENTION_SM90_WHOLE_EXACT_64;
+  const uint64_t groups = om_attention_batch(a) * om_gpu_pieces(a->rows, WHOLE_ROWS);
+  om_gpu_dispatch *d = add_pass(b, p, shader, groups);
+  if (!d) return om_gpu_no_memory;
+  d->constants[1] = (uint32_t)a->q.offset;
+  d->constants[2] = (uint32_t)a->k.offset;
+  d->constants[3] = (uint32_t)a->v.offset;
+  d->constant_count = 4;
+  d->operands[0] = om_gpu_read(b, OM_ATTENTION_Q);
+  d->operands[1] = om_gpu_read(b, OM_ATTENTION_K);
+  d->operands[2] = om_gpu_read(b, OM_ATTENTION_V);
+  d->operands[3] = p->mask;
+  d->operands[4] = om_gpu_write(b, 0);
+  d->operand_count = 5;
+  d->flops = 2 * om_attention_batch(a) * a->rows * a->keys * (a->depth + a->width + 32);
+  return NULL;
 }
 
 const char *om_gpu_bind_exact_attention(om_gpu_binder *b,
@@ -213,7 +241,10 @@ const char *om_gpu_bind_exact_attention(om_gpu_binder *b,
   const uint64_t blocks = om_attention_batch(a) * p.params.row_blocks;
   const uint64_t block_bytes = (uint64_t)p.params.pitch * BLOCK_ROWS * sizeof(float);
   const uint64_t limit = om_gpu_binder_limits(b)->max_binding_bytes;
-  p.is_sm90 = takes_sm90(b, a, p.params.row_blocks * block_bytes, limit);
+  const uint64_t element_bytes = p.params.row_blocks * block_bytes;
+  p.is_sm90 = suits_sm90(b, a);
+  if (p.is_sm90 && takes_whole(a)) return bind_whole(b, &p);
+  p.is_sm90 = p.is_sm90 && element_bytes <= limit && element_bytes <= MOST_SM90_SCRATCH_BYTES;
   const uint64_t room = p.is_sm90 ? MOST_SM90_SCRATCH_BYTES : MOST_SCRATCH_BYTES;
   const uint64_t bytes = limit < room ? limit : room;
   if (block_bytes > bytes) return "its rows are too long";

@@ -6,7 +6,7 @@
 
 /* A tile: how many teams share its terms, how many blocks of 32 a team takes in turn, and its cost
  * in nanoseconds: of a step, which is a block for each team, and beside its steps. Measured on an
- * NVIDIA H200 (2026-11-30). */
+ * NVIDIA H200 (2026-12-01). */
 typedef struct om_exact_tile {
   om_shader shader;
   uint32_t rows, cols;
@@ -15,20 +15,30 @@ typedef struct om_exact_tile {
 } om_exact_tile;
 
 static const om_exact_tile tiles[] = {
-    {OM_SHADER_MATMUL_SM90_EXACT_96X96, 96, 96, 2, 4, 6510, 4000},
+    {OM_SHADER_MATMUL_SM90_EXACT_128X96, 128, 96, 1, 4, 3880, 5200},
+    {OM_SHADER_MATMUL_SM90_EXACT_96X96, 96, 96, 1, 4, 3070, 2900},
     {OM_SHADER_MATMUL_SM90_EXACT_64X96, 64, 96, 2, 4, 4040, 2000},
     {OM_SHADER_MATMUL_SM90_EXACT_64X48, 64, 48, 4, 1, 4460, 2200},
+    {OM_SHADER_MATMUL_SM90_EXACT_64X48_DEEP, 64, 48, 4, 4, 4040, 3800},
 };
 
 enum { BLOCK_TERMS = 32, START_NS = 2500, SECOND_PASS_NS = 3000, MOST_SCRATCH_BYTES = 64 << 20 };
 
-static uint64_t cost_of(const om_exact_tile *tile, uint64_t tile_count, uint64_t depth) {
-  const uint64_t most = om_gpu_pieces(tile_count, OM_SM90_CORES);
+/* Of the steps of a tile. In the last turn some teams may have nothing to do; then a step takes a
+ * fifth of its time, and each team's share of the rest. */
+static uint64_t steps_ns(const om_exact_tile *tile, uint64_t depth) {
   const uint64_t blocks = om_gpu_pieces(depth, BLOCK_TERMS);
   const uint64_t turn = (uint64_t)tile->teams * tile->run; /* blocks */
   const uint64_t rest = blocks % turn;
-  const uint64_t steps = blocks / turn * tile->run + (rest < tile->run ? rest : tile->run);
-  return most * (steps * tile->step_ns + tile->tile_ns) + START_NS;
+  const uint64_t rest_steps = rest < tile->run ? rest : tile->run;
+  const uint64_t rest_teams = om_gpu_pieces(rest, tile->run);
+  const uint64_t rest_ns = tile->step_ns * (tile->teams + 4 * rest_teams) / (5 * tile->teams);
+  return blocks / turn * tile->run * tile->step_ns + rest_steps * rest_ns;
+}
+
+static uint64_t cost_of(const om_exact_tile *tile, uint64_t tile_count, uint64_t depth) {
+  const uint64_t most = om_gpu_pieces(tile_count, OM_SM90_CORES);
+  return most * (steps_ns(tile, depth) + tile->tile_ns) + START_NS;
 }
 
 bool om_gpu_choose_exact_sm90(uint64_t batch,

@@ -86,6 +86,13 @@ static void test_exact_on_hopper(void **state) {
                    OM_DTYPE_F32,
                    exact,
                    &(shape){8, 128, 128, 12, 64},
+                   "attention_sm90_whole_exact_64");
+  expect_kernel_on(
+      "Hopper", OM_DTYPE_F32, exact, &(shape){1, 77, 77, 12, 32}, "attention_sm90_whole_exact_32");
+  expect_kernel_on("Hopper",
+                   OM_DTYPE_F32,
+                   exact,
+                   &(shape){4, 129, 129, 12, 64},
                    "attention_sm90_scores_exact_64x64");
   expect_kernel_on("Hopper",
                    OM_DTYPE_F32,
@@ -103,7 +110,7 @@ static void test_exact_rows_on_hopper(void **state) {
     int64_t keys;
     const char *name;
   } cases[] = {
-      {128, "attention_sm90_softmax_exact_256"},
+      {200, "attention_sm90_softmax_exact_256"},
       {300, "attention_sm90_softmax_exact_1536"},
       {1500, "attention_sm90_softmax_exact_1536"},
       {1600, "attention_softmax_exact"},
@@ -141,7 +148,7 @@ static void test_kernels_of_hopper(void **state) {
                    OM_DTYPE_F32,
                    OM_MODE_EXACT,
                    &(shape){1, 128, 128, 12, 32},
-                   "attention_sm90_scores_exact_64x64");
+                   "attention_sm90_whole_exact_32");
 }
 
 static void test_others_stay_portable(void **state) {

@@ -145,6 +145,8 @@ static void test_exact_products_by_size(void **state) {
     const char *first;
   } cases[] = {
       {{1024, 384}, 384, 1, "matmul_sm90_exact_64x48"},
+      {{1024, 1536}, 384, 1, "matmul_sm90_exact_64x48_deep"},
+      {{1024, 384}, 1536, 1, "matmul_sm90_exact_128x96"},
       {{1024, 768}, 768, 1, "matmul_sm90_exact_64x96"},
       {{1500, 768}, 768, 1, "matmul_sm90_exact_96x96"},
       {{1500, 3072}, 768, 1, "matmul_sm90_exact_96x96"},

@@ -4,9 +4,11 @@
  * A tile is one of a chunk of the depth, of an element of the batch. Results go by way of shared
  * memory to where a thread has eight neighbours of a row: the chain and the stores want that.
  */
-//! kernel matmul_sm90_exact_96x96 bindings=r,r,w,r,r params=80 chain=1 threads=384 shared=230448 blocks=1 OM_EXACT=1 TEAMS=2 RUN=4 TILE_M=96 TILE_N=96 ROWS=6 COLS=12 WARP_COLS=4 STAGES=3
+//! kernel matmul_sm90_exact_128x96 bindings=r,r,w,r,r params=80 chain=1 threads=384 shared=174144 blocks=1 OM_EXACT=1 TEAMS=1 RUN=4 TILE_M=128 TILE_N=96 ROWS=4 COLS=12 WARP_COLS=4 STAGES=4
+//! kernel matmul_sm90_exact_96x96 bindings=r,r,w,r,r params=80 chain=1 threads=384 shared=142912 blocks=1 OM_EXACT=1 TEAMS=1 RUN=4 TILE_M=96 TILE_N=96 ROWS=3 COLS=12 WARP_COLS=4 STAGES=4
 //! kernel matmul_sm90_exact_64x96 bindings=r,r,w,r,r params=80 chain=1 threads=384 shared=178224 blocks=1 OM_EXACT=1 TEAMS=2 RUN=4 TILE_M=64 TILE_N=96 ROWS=4 COLS=12 WARP_COLS=4 STAGES=3
 //! kernel matmul_sm90_exact_64x48 bindings=r,r,w,r,r params=80 chain=1 threads=384 shared=172064 blocks=1 OM_EXACT=1 TEAMS=4 RUN=1 TILE_M=64 TILE_N=48 ROWS=4 COLS=12 WARP_COLS=4 STAGES=2
+//! kernel matmul_sm90_exact_64x48_deep bindings=r,r,w,r,r params=80 chain=1 threads=384 shared=172064 blocks=1 OM_EXACT=1 TEAMS=4 RUN=4 TILE_M=64 TILE_N=48 ROWS=4 COLS=12 WARP_COLS=4 STAGES=2
 #define FLOAT        1
 #define FLOAT_RESULT 1
 #define TURNED       0
