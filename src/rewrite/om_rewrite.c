@@ -12,6 +12,7 @@ static const om_rewrite *const table[] = {
     &om_rewrite_scaled_products,
     &om_rewrite_drop_identity,
     &om_rewrite_drop_expand,
+    &om_rewrite_mask_choices,
     &om_rewrite_gelu_from_parts,
     &om_rewrite_hardswish_from_parts,
     &om_rewrite_layernorm_from_parts,

@@ -419,9 +419,9 @@ static void spreads_heads_that_are_in_the_batch(void **state) {
 static void expands_masks_last(void **state) {
   static const char graph_form[] =
       "(q: f32[2, 3, 5, 4], k: f32[2, 3, 4, 5], m: i64[2, 1, 1, 5]) -> y%s { "
-      "l = Constant() value_ints=[2, 1, 5, 5]; one = Constant() value_float=1.0; "
+      "l = Constant() value_ints=[2, 1, 5, 5]; two = Constant() value_float=2.0; "
       "low = Constant() value_float=-9000.0; e = Expand(m, l); f = Cast(e) to=1; "
-      "i = Sub(one, f); b = Cast(i) to=9; w = Where(b, low, i); p = MatMul(q, k); "
+      "i = Sub(two, f); b = Cast(i) to=9; w = Where(b, low, i); p = MatMul(q, k); "
       "s = Add(p, w); a = Softmax(s) axis=-1; y = MatMul(a, q); %s }";
   static const struct {
     const char *output, *node;
@@ -434,7 +434,7 @@ static void expands_masks_last(void **state) {
     om_text_rig rig;
     char text[1024];
     float q[2 * 3 * 5 * 4], k[2 * 3 * 4 * 5];
-    int64_t m[] = {1, 1, 0, 1, 0, 1, 0, 0, 0, 0};
+    int64_t m[] = {2, 2, 0, 2, 0, 2, 0, 0, 0, 0};
     om_error error;
     om_named_tensor y = {"y", {0}};
     om_named_tensor in[] = {
