@@ -10,8 +10,10 @@
 
 #include "base/om_float16.h"
 #include "base/om_thread.h"
+#include "cpu/exact/om_elementwise.h"
 #include "cpu/exact/om_exact_sum.h"
 #include "cpu/exact/om_exact_trig.h"
+#include "cpu/exact/om_extremes.h"
 #include "harness/om_exact_portable.h"
 
 static uint32_t next_bits(uint32_t *state) {
@@ -245,6 +247,57 @@ static void test_sums_keep_their_order(void **unused) {
   }
 }
 
+static void check_bits(const char *what, float a, float b, float is, float want) {
+  if (om_bits(is) == om_bits(want) || (om_is_nan(is) && om_is_nan(want))) return;
+  fail_msg("%s of %08x, %08x is %08x, not %08x",
+           what,
+           om_bits(a),
+           om_bits(b),
+           om_bits(is),
+           om_bits(want));
+}
+
+/* Zeros, subnormals, limits and NaN of both signs; then any bits. */
+static float next_value(size_t i, uint32_t *state) {
+  static const uint32_t special[] = {0,
+                                     1,
+                                     0x7fffff,
+                                     0x800000,
+                                     0x3f800000,
+                                     0x40c00000,
+                                     0x7f7fffff,
+                                     0x7f800000,
+                                     0x7f800001,
+                                     0x7fc00000,
+                                     0x7fffffff};
+  const size_t count = sizeof special / sizeof special[0];
+  if (i >= 2 * count) return om_float(next_bits(state));
+  return om_float(special[i % count] | (i < count ? 0 : OM_SIGN_BIT));
+}
+
+static void test_extremes_of_lanes(void **unused) {
+  enum { VALUES = 300 };
+  uint32_t state = 3;
+  static float x[VALUES], y[VALUES];
+  (void)unused;
+  for (size_t i = 0; i < VALUES; ++i) x[i] = next_value(i, &state);
+  const void *in[] = {x};
+  for (size_t i = 0; i < VALUES; ++i) {
+    for (size_t k = 0; k < VALUES; ++k) {
+      check_bits("the greater", x[i], x[k], om_lane_max(x[i], x[k]), om_max(x[i], x[k]));
+      check_bits("the lesser", x[i], x[k], om_lane_min(x[i], x[k]), om_min(x[i], x[k]));
+    }
+    for (int has_low = 0; has_low < 2; ++has_low) {
+      const float bounds[] = {has_low ? x[VALUES - 1 - i] : 0.0f, x[i]};
+      om_elementwise_kernel(OM_ELEMENTWISE_Clip, OM_DTYPE_F32)(in, y, VALUES, bounds);
+      for (size_t k = 0; k < VALUES; ++k) {
+        const float want = om_min(om_max(x[k], bounds[0]), bounds[1]);
+        check_bits("Clip", x[k], bounds[1], y[k], want);
+      }
+    }
+  }
+}
+
 static int begin_flushing(void **state) {
   static uint64_t kept;
   kept = om_flush_subnormals_begin();
@@ -267,6 +320,7 @@ int main(void) {
       cmocka_unit_test(test_exp_bounds),
       cmocka_unit_test(test_order_of_largest),
       cmocka_unit_test(test_rounding_to_half),
+      cmocka_unit_test(test_extremes_of_lanes),
       cmocka_unit_test(test_sums_keep_their_order),
   };
   return cmocka_run_group_tests(tests, begin_flushing, end_flushing);

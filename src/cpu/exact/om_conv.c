@@ -3,12 +3,14 @@
  * With many channels it is a product: a tile of pixels is gathered into panels, which each channel
  * multiplies by its weights (om_conv_pass.inc). With few, gathering would cost more than the
  * product: then a band of input is copied with its padding around it, where each tap is a
- * constant distance (om_conv_direct.inc). Each result keeps its own order of terms either way.
+ * constant distance (om_conv_direct.inc). One pixel is a product by a matrix that is turned
+ * (om_matmul.h). Each result keeps its own order of terms in every way.
  */
 #include "cpu/exact/om_conv.h"
 
 #include "base/om_thread.h"
 #include "cpu/exact/om_clones.h"
+#include "cpu/exact/om_matmul.h"
 #include "cpu/exact/om_product_group.h"
 
 int64_t om_conv_terms(const om_conv_pass *pass) {
@@ -109,12 +111,35 @@ static om_conv_pass flatten(const om_conv_pass *pass) {
   return flat;
 }
 
+/* ---- One pixel ---- */
+
+/* Whether a result is all channels by one row of the weights. */
+static bool is_row(const om_conv_pass *pass) {
+  for (int axis = 0; axis < OM_CONV_AXES; ++axis) {
+    if (!is_pointwise(&pass->axes[axis]) || pass->axes[axis].count != 1) return false;
+  }
+  return pass->groups == 1;
+}
+
+/* y [batch, out_channels] = x [batch, in_channels] by the weights. */
+static om_matmul product_of(const om_conv_pass *pass) {
+  const size_t depth = (size_t)pass->in_channels;
+  return (om_matmul){.rows = (size_t)pass->batch,
+                     .cols = (size_t)pass->out_channels,
+                     .depth = depth,
+                     .a_row_stride = depth,
+                     .a_depth_stride = 1,
+                     .b_depth_stride = 1,
+                     .b_col_stride = depth};
+}
+
 /* ---- Tiles of pixels ---- */
 
 enum {
   PANELS = 4,
   TILE_PIXELS = PANELS * LANES, /* neighbours in the flattened result */
   TILE_CHANNELS = 256,          /* their totals are 64 KiB of floats */
+  LISTED_TERMS = 4096,          /* up to here all terms are listed once: 128 KiB */
 };
 
 /* Consecutive pixels of a panel in one row of results. */
@@ -124,8 +149,14 @@ typedef struct segment {
   bool is_inside;           /* every tap of every lane hits an element */
   int64_t in[OM_CONV_AXES]; /* of its first lane, before a tap's offset */
   int64_t in_offset;        /* the same, in elements of a channel of x */
-  int64_t out_offset;       /* of its first lane in a channel of y */
 } segment;
+
+/* Consecutive pixels of a tile that are out_step apart in a channel of y. */
+typedef struct out_run {
+  uint32_t first_lane;
+  uint32_t lane_count;
+  int64_t offset;
+} out_run;
 
 typedef struct term {
   int64_t offset; /* in x, from the tile's first channel */
@@ -139,9 +170,10 @@ typedef struct tile {
   int64_t channel; /* first one, in the group */
   int64_t channels;
   uint32_t lane_count;
-  uint32_t segment_count;
+  uint32_t segment_count, run_count;
   segment segments[TILE_PIXELS];
-  term terms[OM_PRODUCT_GROUP];
+  out_run runs[TILE_PIXELS];
+  term terms[OM_PRODUCT_GROUP]; /* of a group, where not all are listed */
 } tile;
 
 static int64_t tile_channels(const om_conv_pass *pass) {
@@ -183,8 +215,19 @@ static bool is_segment_inside(const om_conv_axis *axes, const segment *s) {
   return true;
 }
 
+/* Adds pixels to the last run, if they go on where it ends. */
+static void add_run(uint32_t lane, uint32_t count, int64_t offset, int64_t step, tile *t) {
+  out_run *last = &t->runs[t->run_count];
+  if (t->run_count > 0 && last[-1].offset + last[-1].lane_count * step == offset) {
+    last[-1].lane_count += count;
+    return;
+  }
+  *last = (out_run){.first_lane = lane, .lane_count = count, .offset = offset};
+  ++t->run_count;
+}
+
 static void cut_segments(const om_conv_axis *axes, int64_t pixel, tile *t) {
-  t->segment_count = 0;
+  t->segment_count = t->run_count = 0;
   for (uint32_t lane = 0; lane < t->lane_count;) {
     segment *s = &t->segments[t->segment_count++];
     const int64_t j[OM_CONV_AXES] = {pixel / (axes[1].count * axes[2].count),
@@ -194,13 +237,15 @@ static void cut_segments(const om_conv_axis *axes, int64_t pixel, tile *t) {
     s->first_lane = lane;
     s->lane_count =
         (uint32_t)at_most(at_most(t->lane_count - lane, LANES - lane % LANES), row_left);
-    s->in_offset = s->out_offset = 0;
+    int64_t out_offset = 0;
+    s->in_offset = 0;
     for (int axis = 0; axis < OM_CONV_AXES; ++axis) {
       s->in[axis] = j[axis] * axes[axis].in_step;
       s->in_offset = s->in_offset * axes[axis].in + s->in[axis];
-      s->out_offset =
-          s->out_offset * axes[axis].out + axes[axis].out_first + j[axis] * axes[axis].out_step;
+      out_offset =
+          out_offset * axes[axis].out + axes[axis].out_first + j[axis] * axes[axis].out_step;
     }
+    add_run(lane, s->lane_count, out_offset, axes[2].out_step, t);
     s->is_inside = is_segment_inside(axes, s);
     lane += s->lane_count;
     pixel += s->lane_count;
@@ -228,8 +273,8 @@ typedef struct cursor {
   int64_t tap[OM_CONV_AXES];
 } cursor;
 
-static void list_terms(const om_conv_axis *axes, cursor *at, uint32_t count, term *terms) {
-  for (uint32_t i = 0; i < count; ++i) {
+static void list_terms(const om_conv_axis *axes, cursor *at, int64_t count, term *terms) {
+  for (int64_t i = 0; i < count; ++i) {
     terms[i].offset = at->channel;
     for (int axis = 0; axis < OM_CONV_AXES; ++axis) {
       terms[i].at[axis] = axes[axis].tap_first + at->tap[axis] * axes[axis].tap_step;
@@ -407,7 +452,21 @@ static void list_offsets(const om_conv_pass *pass, const band_plan *p, uint32_t 
 
 /* ---- Scratch ---- */
 
+/* Of the terms that are listed once, with those of any other pass of the same ConvTranspose. */
+static size_t list_bytes(const om_conv_pass *pass) {
+  int64_t terms = pass->in_channels;
+  for (int axis = 0; axis < OM_CONV_AXES; ++axis) {
+    const om_conv_axis *a = &pass->axes[axis];
+    terms = at_most(terms, LISTED_TERMS) * ((a->kernel - 1) / a->kernel_step + 1);
+  }
+  return (size_t)at_most(terms, LISTED_TERMS) * sizeof(term);
+}
+
 static size_t own_bytes(const om_conv_pass *flat, size_t elem_bytes) {
+  if (is_row(flat)) {
+    const om_matmul m = product_of(flat);
+    return om_matmul_scratch_bytes(&m, elem_bytes);
+  }
   if (is_direct(flat)) return slots_of(band_count(flat)) * band_slot_bytes(flat, elem_bytes);
   return slots_of(tile_count(flat)) * tile_slot_bytes(flat, elem_bytes);
 }
@@ -423,7 +482,8 @@ static void shrink_axis(om_conv_axis *a, bool has_fewer_results, bool has_fewer_
 size_t om_conv_scratch_bytes(const om_conv_pass *pass, size_t elem_bytes) {
   om_conv_pass other = flatten(pass);
   size_t most = own_bytes(&other, elem_bytes);
-  const size_t tiles = slots_of(tile_count(&other)) * tile_slot_bytes(&other, elem_bytes);
+  const size_t tiles =
+      list_bytes(pass) + slots_of(tile_count(&other)) * tile_slot_bytes(&other, elem_bytes);
   if (tiles > most) most = tiles;
   for (uint32_t i = 0; i < 16 && pass->axes[2].kernel > 0 && pass->axes[1].kernel > 0; ++i) {
     other = *pass;

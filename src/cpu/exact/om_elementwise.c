@@ -45,6 +45,13 @@ static const void *operand_at(const om_walk *w, uint32_t i, size_t offset) {
 
 /* Fills `block` with `count` copies of the element. */
 static void repeat(const void *elem, size_t elem_bytes, size_t count, uint8_t *block) {
+  if (elem_bytes == sizeof(uint32_t)) {
+    uint32_t *words = (uint32_t *)(void *)block;
+    uint32_t word;
+    memcpy(&word, elem, sizeof word);
+    for (size_t i = 0; i < count; ++i) words[i] = word;
+    return;
+  }
   for (size_t i = 0; i < count; ++i) memcpy(block + i * elem_bytes, elem, elem_bytes);
 }
 

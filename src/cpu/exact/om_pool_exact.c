@@ -6,6 +6,7 @@
 #include "base/om_thread.h"
 #include "cpu/exact/om_clones.h"
 #include "cpu/exact/om_exact_sum.h"
+#include "cpu/exact/om_extremes.h"
 
 enum { REDUCE_LANES = 256 }; /* docs/exact.md, "Reductions" */
 
@@ -111,7 +112,7 @@ static row_span taps_of_row(const om_pool_window *w) {
 #define ABS(x)              fabsf(x)
 #define SQRT(x)             sqrtf(x)
 #define POW(x, y)           om_pow(x, y)
-#define MAX(x, y)           om_max(x, y)
+#define MAX(x, y)           om_lane_max(x, y)
 #define PLAIN_SUM(fn, p, x) sum_row(x, (p)->elems)
 #include "cpu/exact/om_pool_exact.inc"
 #undef REAL

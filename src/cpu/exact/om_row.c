@@ -7,6 +7,7 @@
 #include "cpu/exact/om_clones.h"
 #include "cpu/exact/om_elementwise.h"
 #include "cpu/exact/om_exact_sum.h"
+#include "cpu/exact/om_extremes.h"
 
 enum {
   OM_ROW_CHUNK = 32,    /* elements loaded at a time; divides a slice of lanes */
@@ -222,9 +223,9 @@ float om_row_fold(const om_row *row, om_row_term term, float c) {
 
 OM_CLONES static void join_extremes(bool wants_largest, float *best, const float *x, size_t count) {
   if (wants_largest) {
-    for (size_t k = 0; k < count; ++k) best[k] = om_max(best[k], x[k]);
+    for (size_t k = 0; k < count; ++k) best[k] = om_lane_max(best[k], x[k]);
   } else {
-    for (size_t k = 0; k < count; ++k) best[k] = om_min(best[k], x[k]);
+    for (size_t k = 0; k < count; ++k) best[k] = om_lane_min(best[k], x[k]);
   }
 }
 
