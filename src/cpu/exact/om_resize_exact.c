@@ -2,6 +2,7 @@
 #include "cpu/exact/om_resize_exact.h"
 
 #include "base/om_thread.h"
+#include "cpu/exact/om_clones.h"
 
 enum { ROWS_OF_A_PIECE = 16 }; /* of [outer, out] */
 
@@ -12,28 +13,35 @@ typedef struct resize_run {
   void *y;
 } resize_run;
 
-#define OM_RESIZE_ROWS(REAL, name)                                             \
-  static void name(void *arg, size_t begin, size_t end) {                      \
-    const resize_run *run = arg;                                               \
-    const om_resize_pass *p = run->pass;                                       \
-    const size_t inner = p->inner;                                             \
-    for (size_t row = begin; row < end; ++row) {                               \
-      const size_t o = row % p->out;                                           \
-      const REAL *x = (const REAL *)run->x + row / p->out * p->in * inner;     \
-      REAL *y = (REAL *)run->y + row * inner;                                  \
-      const int32_t *elems = p->elems + o * p->taps;                           \
-      const REAL *weights = (const REAL *)p->weights + o * p->taps;            \
-      if (elems[0] < 0) {                                                      \
-        for (size_t i = 0; i < inner; ++i) y[i] = *(const REAL *)p->outside;   \
-        continue;                                                              \
-      }                                                                        \
-      const REAL *first = x + (size_t)elems[0] * inner;                        \
-      for (size_t i = 0; i < inner; ++i) y[i] = first[i] * weights[0];         \
-      for (uint32_t t = 1; t < p->taps; ++t) {                                 \
-        const REAL *next = x + (size_t)elems[t] * inner;                       \
-        for (size_t i = 0; i < inner; ++i) y[i] = y[i] + next[i] * weights[t]; \
-      }                                                                        \
-    }                                                                          \
+#define OM_RESIZE_ROWS(REAL, name)                                               \
+  OM_CLONES static void name(void *arg, size_t begin, size_t end) {              \
+    const resize_run *run = arg;                                                 \
+    const om_resize_pass *p = run->pass;                                         \
+    const size_t inner = p->inner;                                               \
+    size_t o = begin % p->out;                                                   \
+    const REAL *x = (const REAL *)run->x + begin / p->out * p->in * inner;       \
+    REAL *y = (REAL *)run->y + begin * inner;                                    \
+    for (size_t row = begin; row < end; ++row, y += inner) {                     \
+      const int32_t *elems = p->elems + o * p->taps;                             \
+      const REAL *weights = (const REAL *)p->weights + o * p->taps;              \
+      const REAL *first = x + (elems[0] < 0 ? 0 : (size_t)elems[0]) * inner;     \
+      if (elems[0] < 0) {                                                        \
+        for (size_t i = 0; i < inner; ++i) y[i] = *(const REAL *)p->outside;     \
+      } else if (inner == 1) {                                                   \
+        REAL sum = first[0] * weights[0];                                        \
+        for (uint32_t t = 1; t < p->taps; ++t) sum += x[elems[t]] * weights[t];  \
+        y[0] = sum;                                                              \
+      } else {                                                                   \
+        for (size_t i = 0; i < inner; ++i) y[i] = first[i] * weights[0];         \
+        for (uint32_t t = 1; t < p->taps; ++t) {                                 \
+          const REAL *next = x + (size_t)elems[t] * inner;                       \
+          for (size_t i = 0; i < inner; ++i) y[i] = y[i] + next[i] * weights[t]; \
+        }                                                                        \
+      }                                                                          \
+      if (++o < p->out) continue;                                                \
+      o = 0; /* of the next row outside */                                       \
+      x += p->in * inner;                                                        \
+    }                                                                            \
   }
 
 OM_RESIZE_ROWS(float, rows_f32)
