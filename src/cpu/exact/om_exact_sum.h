@@ -53,13 +53,13 @@ OM_SUM_FN float om_row_fold_slice(float *lane) {
     float even[OM_ROW_SLICE];                                                               \
     float odd[OM_ROW_SLICE];                                                                \
     size_t skip = OM_ROW_SLICE;                                                             \
-    if (count <= OM_ROW_SLICE) { /* the other lanes hold 0 */                               \
+    if (count <= skip) { /* the other lanes hold 0 */                                       \
       name##_slice(x, count, c, even);                                                      \
-      return om_row_fold_slice(even);                                                       \
+    } else {                                                                                \
+      name##_pair(x, count, c, even);                                                       \
+      name##_pair(x + skip, count - skip, c, odd);                                          \
+      for (size_t i = 0; i < OM_ROW_SLICE; ++i) even[i] = even[i] + odd[i];                 \
     }                                                                                       \
-    name##_pair(x, count, c, even);                                                         \
-    name##_pair(x + (count > skip ? skip : 0), count > skip ? count - skip : 0, c, odd);    \
-    for (size_t i = 0; i < OM_ROW_SLICE; ++i) even[i] = even[i] + odd[i];                   \
     return om_row_fold_slice(even);                                                         \
   }
 
