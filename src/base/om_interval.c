@@ -138,11 +138,15 @@ static om_status place_all(om_ctx *ctx, placing *p) {
 
 /* ---- All of it ---- */
 
+static uint64_t attempts_of(const placing *p) {
+  const uint64_t looks = (uint64_t)p->count * p->count / 2 + 1;
+  return LOOKS / looks < ATTEMPTS ? LOOKS / looks + 1 : ATTEMPTS;
+}
+
 /* Keeps the best of some attempts, in `offsets` and *best. */
 static om_status attempt(
     om_ctx *ctx, placing *p, uint64_t least, void (*move)(const placing *, size_t), size_t *best) {
-  const uint64_t looks = (uint64_t)p->count * p->count / 2 + 1;
-  const uint64_t attempts = LOOKS / looks < ATTEMPTS ? LOOKS / looks + 1 : ATTEMPTS;
+  const uint64_t attempts = attempts_of(p);
   sort_turns(p);
   for (uint64_t i = 0; i < attempts && *best > least; ++i) {
     if (i > 0) move(p, p->highest);
@@ -157,7 +161,8 @@ static om_status attempt(
 static om_status find_best(om_ctx *ctx, placing *p, uint64_t least, size_t *out_total) {
   size_t best = SIZE_MAX;
   OM_TRY(attempt(ctx, p, least, move_to_front, &best));
-  OM_TRY(attempt(ctx, p, least, move_alike_to_front, &best));
+  /* The first attempt of both is the same one. */
+  if (attempts_of(p) > 1) OM_TRY(attempt(ctx, p, least, move_alike_to_front, &best));
   for (size_t k = 0; k < p->count; ++k) p->blocks[k].offset = p->offsets[k];
   *out_total = best;
   return OM_OK;

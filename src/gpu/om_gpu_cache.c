@@ -158,20 +158,54 @@ done:
   return st;
 }
 
+/* A payload of at most `room` bytes behind room for a header. *bytes is what the payload has; above
+ * `room`, which may happen where other sessions make kernels of the device: there is no file. */
+static om_status save_in(
+    om_ctx *ctx, const om_provider_session *session, size_t room, char **out_file, size_t *bytes) {
+  om_status st = OM_OK;
+  const om_hal *hal = session->hal;
+  char *file = NULL;
+  *bytes = room;
+  OM_GO_NEW(file, sizeof(cache_header) + room);
+  st = hal->cache_save(ctx, session->device, file + sizeof(cache_header), bytes);
+  if (st == OM_E_INTERNAL && hal->cache_save(ctx, session->device, NULL, bytes) == OM_OK &&
+      *bytes > room) {
+    om_error_clear(ctx->error);
+    st = OM_OK;
+    goto done;
+  }
+  if (st != OM_OK) goto done;
+  *out_file = file;
+  file = NULL; /* the caller owns it now */
+done:
+  om_delete(ctx, file);
+  return st;
+}
+
+static om_status save(om_ctx *ctx,
+                      const om_provider_session *session,
+                      char **out_file,
+                      size_t *out_bytes) {
+  enum { ATTEMPTS = 8 }; /* a kernel takes longer to make than to copy */
+  size_t bytes = 0;
+  OM_TRY(session->hal->cache_save(ctx, session->device, NULL, &bytes));
+  for (uint32_t i = 0; i < ATTEMPTS && !*out_file; ++i) {
+    const size_t room = bytes;
+    if (room > MAX_PAYLOAD_BYTES) break;
+    OM_TRY(save_in(ctx, session, room, out_file, &bytes));
+  }
+  *out_bytes = bytes;
+  return *out_file ? OM_OK : OM_FAIL(ctx, OM_E_IO, "%zu bytes of them are too many.", bytes);
+}
+
 static om_status write_file(om_ctx *ctx, om_provider_session *session) {
   om_status st = OM_OK;
   om_gpu_cache *cache = &session->cache;
   char *file = NULL; /* header and payload */
   cache_header header;
   size_t bytes = 0;
-  OM_GO(session->hal->cache_save(ctx, session->device, NULL, &bytes));
+  OM_GO(save(ctx, session, &file, &bytes));
   cache->kept_bytes = bytes;
-  if (bytes > MAX_PAYLOAD_BYTES) {
-    st = OM_FAIL(ctx, OM_E_IO, "%zu bytes of them are too many.", bytes);
-    goto done;
-  }
-  OM_GO_NEW(file, sizeof header + bytes);
-  OM_GO(session->hal->cache_save(ctx, session->device, file + sizeof header, &bytes));
   header = header_of(session, file + sizeof header, bytes);
   memcpy(file, &header, sizeof header);
   cache->path[cache->folder_bytes] = '\0';

@@ -146,6 +146,35 @@ static void test_sessions_add_to_each_other(void **state) {
   assert_int_equal(live(folder, both, 2), 0);
 }
 
+/* Each save of all comes when another session has made one more kernel since it was asked. */
+static int made_meanwhile;
+
+static om_status save_late(om_ctx *ctx, om_hal_device *device, void *data, size_t *bytes) {
+  const uint64_t number = 1000 + (uint64_t)made_meanwhile;
+  if (data && made_meanwhile > 0) {
+    --made_meanwhile;
+    OM_TRY(om_hal_null.cache_load(ctx, device, &number, sizeof number));
+  }
+  return om_hal_null.cache_save(ctx, device, data, bytes);
+}
+
+static void test_others_make_kernels_meanwhile(void **state) {
+  om_hal late = om_hal_null;
+  char data[FILE_BYTES];
+  (void)state;
+  late.cache_save = save_late;
+  open_in(rig, folder);
+  rig->session->hal = &late;
+  made_meanwhile = 3;
+  compile(rig, relu, 1);
+  assert_int_equal(made_meanwhile, 0);
+  assert_int_equal(read_file(data), HEADER_BYTES + 4 * NUMBER_BYTES);
+  assert_int_equal(refusals + complaints, 0);
+  rig->session->hal = &om_hal_null;
+  rig_close(rig);
+  assert_int_equal(live(folder, both, 2), 1); /* it keeps on */
+}
+
 /* A file of another device, driver, build or word size differs in the header. */
 static void test_one_flipped_bit_is_a_miss(void **state) {
   char data[FILE_BYTES], broken[FILE_BYTES];
@@ -299,6 +328,7 @@ int main(void) {
       IN_FOLDER(test_a_second_session_finds_all),
       IN_FOLDER(test_new_kernels_are_added),
       IN_FOLDER(test_sessions_add_to_each_other),
+      IN_FOLDER(test_others_make_kernels_meanwhile),
       IN_FOLDER(test_one_flipped_bit_is_a_miss),
       IN_FOLDER(test_a_cut_or_lengthened_file_is_a_miss),
       IN_FOLDER(test_what_is_no_file_is_left),

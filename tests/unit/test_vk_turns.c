@@ -8,6 +8,8 @@
 #include <cmocka.h>
 
 #ifdef OM_WITH_VULKAN
+#  include "gpu/hal/vulkan/om_vk_kernel.h"
+#  include "gpu/hal/vulkan/om_vk_ptx.h"
 #  include "gpu/hal/vulkan/om_vk_turns.h"
 
 enum { MOST = 64, COUNTERS = 0x10000 };
@@ -134,12 +136,39 @@ static void a_chain_takes_one_barrier(void **state) {
   assert_int_equal(turns.line, MOST - 1);
 }
 
+/* Workgroups take turns where each has a core, or a place on one, of those that the device has. */
+static void turns_are_for_the_cores_there_are(void **state) {
+  static const struct {
+    uint32_t cores, per_core, groups, want; /* cores 0: the driver does not say */
+  } cases[] = {
+      {0, 1, 132, 132},
+      {0, 1, 133, 0},
+      {0, 2, 264, 264},
+      {114, 1, 114, 114},
+      {114, 1, 115, 0},
+      {114, 2, 115, 115},
+      {114, 2, 229, 0},
+      {144, 1, 144, 144},
+  };
+  static om_vk_device device; /* large for a frame */
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+    const om_hal_shader shader = {.takes_turns = true, .per_core = cases[i].per_core};
+    om_vk_kernel kernel = {.shader = &shader};
+    const om_hal_dispatch dispatch = {.kernel = (om_hal_kernel *)&kernel,
+                                      .groups = {cases[i].groups, 1, 1}};
+    device.adapter.cores.shaderSMCount = cases[i].cores;
+    assert_int_equal(om_vk_ptx_turn_groups(&device, &dispatch), cases[i].want);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_before_an_order_is_done),
       cmocka_unit_test(nothing_counts_before_the_first_barrier),
       cmocka_unit_test(others_beside_a_turn_take_a_barrier),
       cmocka_unit_test(a_chain_takes_one_barrier),
+      cmocka_unit_test(turns_are_for_the_cores_there_are),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,7 +109,12 @@ static void query_properties(const om_vk_instance *instance, om_vk_adapter *a) {
   a->properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
   a->properties.pNext = &a->properties11;
   a->properties11.pNext = &a->properties12;
+  a->cores.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV;
   if (a->has_size_control) a->properties12.pNext = &a->size_control;
+  if (a->has_core_count) {
+    a->cores.pNext = a->properties12.pNext;
+    a->properties12.pNext = &a->cores;
+  }
   instance->vk.vkGetPhysicalDeviceProperties2(a->handle, &a->properties);
   instance->vk.vkGetPhysicalDeviceMemoryProperties(a->handle, &a->memory);
 }
@@ -172,6 +177,8 @@ static om_status query(om_ctx *ctx,
   }
   OM_TRY(has_extension(
       ctx, instance, device, VK_NVX_BINARY_IMPORT_EXTENSION_NAME, &a->has_binary_import));
+  OM_TRY(has_extension(
+      ctx, instance, device, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME, &a->has_core_count));
   query_properties(instance, a);
   query_features(instance, a);
   if (!a->features12.timelineSemaphore) *out_refusal = "it has no timeline semaphores";

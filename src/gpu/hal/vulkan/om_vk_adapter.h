@@ -13,10 +13,12 @@ typedef struct om_vk_adapter { /* about 3 KiB: lives on the heap */
   bool has_size_control;       /* Vulkan 1.3 or VK_EXT_subgroup_size_control */
   bool has_cooperative_matrix; /* VK_KHR_cooperative_matrix with the configuration we use */
   bool has_binary_import;      /* VK_NVX_binary_import: kernels in PTX */
+  bool has_core_count;         /* VK_NV_shader_sm_builtins */
   VkPhysicalDeviceProperties2 properties;
   VkPhysicalDeviceVulkan11Properties properties11;
   VkPhysicalDeviceVulkan12Properties properties12;
   VkPhysicalDeviceSubgroupSizeControlProperties size_control;
+  VkPhysicalDeviceShaderSMBuiltinsPropertiesNV cores; /* zeros where nobody counts them */
   VkPhysicalDeviceFeatures2 features;
   VkPhysicalDeviceVulkan11Features features11;
   VkPhysicalDeviceVulkan12Features features12;

@@ -111,27 +111,34 @@ void om_vk_modules_destroy(om_ctx *ctx, om_vk_device *device) {
 }
 
 enum {
-  CORES = 132,                    /* of an H200 */
+  CORES = 132,                    /* of an H200, where the driver does not count them */
   ALONE_BYTES = 48 * 1024 + 1024, /* of shared memory, with which a workgroup is alone on a core */
 };
+
+static uint32_t core_count(const om_vk_device *device) {
+  const uint32_t count = device->adapter.cores.shaderSMCount;
+  return count > 0 ? count : CORES;
+}
 
 /* Workgroups that come in waves would each pay for the turn: 400 of 64 KiB took 4.3 us that way and
  * 3.7 with a barrier, 132 took 1.4 and 2.5 (NVIDIA H200, 2026-11-30). And those that wait take the
  * places that are free first: one a core they are made to be, else a core must be meant to be full.
  */
-uint32_t om_vk_ptx_turn_groups(const om_hal_dispatch *dispatch) {
+uint32_t om_vk_ptx_turn_groups(const om_vk_device *device, const om_hal_dispatch *dispatch) {
   const om_hal_shader *shader = om_vk_kernel_of(dispatch->kernel)->shader;
   const uint32_t *groups = dispatch->groups;
-  const uint32_t on_a_core = (groups[0] - 1) / CORES + 1;
+  const uint32_t on_a_core = (groups[0] - 1) / core_count(device) + 1;
   if (!shader->takes_turns || groups[1] != 1 || groups[2] != 1) return 0;
   return on_a_core == 1 || on_a_core == shader->per_core ? groups[0] : 0;
 }
 
 /* Workgroups that wait for others to leave the cores would crowd on those that are free first; 132
  * of them without shared memory took 2.8 us a launch, and 1.4 each alone on its core. */
-static uint32_t shared_bytes_of(const om_hal_dispatch *dispatch, const om_hal_turn *turn) {
+static uint32_t shared_bytes_of(const om_vk_device *device,
+                                const om_hal_dispatch *dispatch,
+                                const om_hal_turn *turn) {
   const uint32_t bytes = om_vk_kernel_of(dispatch->kernel)->shader->shared_bytes;
-  const bool is_spread = turn->awaited != 0 && dispatch->groups[0] <= CORES;
+  const bool is_spread = turn->awaited != 0 && dispatch->groups[0] <= core_count(device);
   return is_spread && bytes < ALONE_BYTES ? ALONE_BYTES : bytes;
 }
 
@@ -178,7 +185,7 @@ void om_vk_ptx_launch(const om_vk_device *device,
       .blockDimX = shader->workgroup_size[0],
       .blockDimY = shader->workgroup_size[1],
       .blockDimZ = shader->workgroup_size[2],
-      .sharedMemBytes = shared_bytes_of(dispatch, turn),
+      .sharedMemBytes = shared_bytes_of(device, dispatch, turn),
       .paramCount = 1,
       .pParams = &params,
   };

@@ -33,7 +33,7 @@ void om_vk_modules_destroy(om_ctx *ctx, om_vk_device *device);
 
 /* How many workgroups wait, and add to a counter, if a dispatch of a kernel with a module takes
  * turns; 0: it had better not, or its kernel cannot. */
-uint32_t om_vk_ptx_turn_groups(const om_hal_dispatch *dispatch);
+uint32_t om_vk_ptx_turn_groups(const om_vk_device *device, const om_hal_dispatch *dispatch);
 
 /* Records a dispatch, which was checked, of a kernel with a module. `turn` is copied. */
 void om_vk_ptx_launch(const om_vk_device *device,

@@ -205,7 +205,8 @@ om_status om_vk_record_dispatch(om_ctx *ctx,
   VkDescriptorSet set = VK_NULL_HANDLE;
   OM_TRY(check_dispatch(ctx, recording, dispatch));
   if (kernel->module) {
-    const om_hal_turn turn = order_next(recording, om_vk_ptx_turn_groups(dispatch));
+    const om_hal_turn turn =
+        order_next(recording, om_vk_ptx_turn_groups(recording->device, dispatch));
     recording->bound = VK_NULL_HANDLE; /* what was bound may be gone */
     om_vk_ptx_launch(device, recording->commands, dispatch, &turn);
     return OM_OK;
