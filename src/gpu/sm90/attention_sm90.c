@@ -424,15 +424,15 @@ SM90_INLINE float lowest_float(void) {
   return as_float(0xff7fffffu);
 }
 
-/* What a mask adds, times log2 e. What is finite stays so: where the lowest number hides all keys
- * of a row, they count alike. */
+/* What a mask adds, times log2 e. What is finite stays so, since it is rounded towards zero: where
+ * the lowest number hides all keys of a row, they count alike. */
 SM90_INLINE float load_mask(const char *row, uint32_t at) {
 #if HALF
   return (float)((const half *)row)[at] * LOG2_E;
 #else
-  const float mask = ((const float *)row)[at];
-  const float scaled = mask * LOG2_E;
-  return scaled < lowest_float() && mask >= lowest_float() ? lowest_float() : scaled;
+  float scaled;
+  __asm__("mul.rz.f32 %0, %1, %2;" : "=f"(scaled) : "f"(((const float *)row)[at]), "f"(LOG2_E));
+  return scaled;
 #endif
 }
 
