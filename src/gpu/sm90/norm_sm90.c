@@ -11,9 +11,11 @@
  * (common/residual.glsl has the numbers): what is added to again later is not rounded in between.
  *
  * There is at most one workgroup a core, whose warps have every so many-th row: for what is short
- * between other kernels for Hopper.
+ * between other kernels for Hopper. Two fit on a core where the registers allow it, half of them
+ * for each: so all that wait for their turn have a place before the last core is free, and the
+ * launch behind begins sooner.
  */
-//! kernel norm_sm90_768        bindings=r,r,r,r,w,r,r params=56 constants=3 threads=512 shared=49408 blocks=1 chain=1 turns=1 FLOAT=1 OCTETS=3
+//! kernel norm_sm90_768        bindings=r,r,r,r,w,r,r params=56 constants=3 threads=512 shared=49408 blocks=2 chain=1 turns=1 FLOAT=1 OCTETS=3
 //! kernel norm_sm90_2048       bindings=r,r,r,r,w,r,r params=56 constants=3 threads=512 shared=49408 blocks=1 chain=1 turns=1 FLOAT=1 OCTETS=8
 //! kernel norm_sm90_768_half   bindings=r16,r16,r16,r,w16,w,r16,r16 params=56 constants=3 threads=512 shared=49408 blocks=1 chain=1 turns=1 FLOAT=0 OCTETS=3
 //! kernel norm_sm90_2048_half  bindings=r16,r16,r16,r,w16,w,r16,r16 params=56 constants=3 threads=512 shared=49408 blocks=1 chain=1 turns=1 FLOAT=0 OCTETS=8
@@ -29,7 +31,7 @@ enum {
   UNITS = OCTETS * 8 / SM90_UNIT, /* of a lane */
   /* Of a residual, under way at once: all of a row's would not leave it its registers. */
   FETCHED = UNITS * SM90_UNIT < 32 ? UNITS : 32 / SM90_UNIT,
-  /* Of shared memory: scale, then bias. A core has one workgroup, so that rows spread evenly. */
+  /* Of shared memory: scale, then bias. */
   BIAS_AT = UNITS * 32 * 16,
 };
 _Static_assert(SM90_UNIT * sizeof(sm90_element) == 16, "a unit");
