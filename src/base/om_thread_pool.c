@@ -4,6 +4,10 @@
  * how many are inside. To join is to trade a seat for a place inside, and what belongs to the loop
  * is read after that alone; the caller takes the seats away and waits until nobody is inside. So no
  * lock is held but to fall asleep and to wake.
+ *
+ * Pieces are taken from both ends: by odd seats, the last among them, from the last piece on, by
+ * the others and the caller from the first on. So two threads find that part of a tensor in their
+ * own caches which they wrote in the loop before.
  */
 #include "base/om_thread_pool.h"
 
@@ -16,7 +20,7 @@ enum {
   SEAT = 1u << 16, /* of state; below: who is inside */
   INSIDE_MASK = SEAT - 1,
   MAX_HELPERS = 1023,
-  SPIN_NS = 50000,  /* to look for work before falling asleep: about ten times what a wake costs */
+  SPIN_NS = 200000, /* to look for work before falling asleep: what a step runs on one thread */
   SPIN_LOOKS = 32,  /* between two looks at the clock */
   PAGE_HELPERS = 15 /* a page's workers (bindings/web/web.cmake) */
 };
@@ -27,7 +31,8 @@ struct om_thread_pool {
   atomic_uint state;       /* SEAT * seats + workers inside */
   atomic_uint sleepers;    /* workers that sleep, or are about to */
   atomic_bool has_waiting; /* the caller sleeps, or is about to */
-  atomic_size_t next;      /* the first piece that nobody took */
+  atomic_size_t taken;     /* pieces, or more when none is left */
+  atomic_size_t ends[2];   /* how many of them from the first on, and from the last on */
   om_piece_fn fn;
   const void *arg;
   size_t piece_count;
@@ -71,9 +76,10 @@ static bool look_for(om_thread_pool *pool, bool (*is_so)(om_thread_pool *pool)) 
 
 /* ---- Workers ---- */
 
-static void take_pieces(om_thread_pool *pool) {
-  for (size_t i; (i = atomic_fetch_add(&pool->next, 1)) < pool->piece_count;) {
-    pool->fn(pool->arg, i);
+static void take_pieces(om_thread_pool *pool, bool is_from_last) {
+  while (atomic_fetch_add(&pool->taken, 1) < pool->piece_count) {
+    const size_t i = atomic_fetch_add(&pool->ends[is_from_last], 1);
+    pool->fn(pool->arg, is_from_last ? pool->piece_count - 1 - i : i);
   }
 }
 
@@ -86,12 +92,13 @@ static void await_work(om_thread_pool *pool) {
   (void)pthread_mutex_unlock(&pool->lock);
 }
 
-static bool join(om_thread_pool *pool) {
+/* The number of the seat; 0: there is none. */
+static unsigned join(om_thread_pool *pool) {
   unsigned state = atomic_load(&pool->state);
   while (state >= SEAT) {
-    if (atomic_compare_exchange_weak(&pool->state, &state, state - SEAT + 1)) return true;
+    if (atomic_compare_exchange_weak(&pool->state, &state, state - SEAT + 1)) return state / SEAT;
   }
-  return false;
+  return 0;
 }
 
 static void leave(om_thread_pool *pool) {
@@ -108,8 +115,9 @@ static void *work(void *arg) {
   for (;;) {
     await_work(pool);
     if (atomic_load(&pool->is_ending)) return NULL;
-    if (!join(pool)) continue;
-    take_pieces(pool);
+    const unsigned seat = join(pool);
+    if (seat == 0) continue;
+    take_pieces(pool, seat % 2 == 1);
     leave(pool);
   }
 }
@@ -125,7 +133,9 @@ static void make_workers(om_thread_pool *pool, uint32_t wanted) {
 /* ---- Loops ---- */
 
 static void begin(om_thread_pool *pool, uint32_t seats) {
-  atomic_store(&pool->next, 0);
+  atomic_store(&pool->taken, 0);
+  atomic_store(&pool->ends[0], 0);
+  atomic_store(&pool->ends[1], 0);
   atomic_store(&pool->state, seats * SEAT);
   if (atomic_load(&pool->sleepers) == 0) return;
   (void)pthread_mutex_lock(&pool->lock);
@@ -165,7 +175,7 @@ void om_thread_pool_run(om_thread_pool *pool,
   pool->arg = arg;
   pool->piece_count = piece_count;
   begin(pool, (uint32_t)seats);
-  take_pieces(pool);
+  take_pieces(pool, false);
   end(pool);
   atomic_store(&pool->is_busy, false);
 }

@@ -6,8 +6,11 @@
 #include <inttypes.h>
 
 #include "base/om_float16.h"
+#include "base/om_thread.h"
 #include "cpu/exact/om_strided.h"
 #include "ops/op_gather.h"
+
+enum { PIECE_ELEMS = 1 << 15 }; /* updates of a piece, about */
 
 static om_status scatter_resolve(om_ctx *ctx, const om_node *node, void *params) {
   static const char *const names[] = {"none", "add", "mul", "max", "min"};
@@ -156,45 +159,127 @@ static om_status scatter_elements_infer(om_ctx *ctx, const om_op_call *call) {
   return om_rule_set(ctx, call, 0, x->dtype, x->rank, x->dims);
 }
 
+/* Updates that differ along any other axis than their own never meet: the longest such axis but the
+ * last is cut into pieces, or the last where there is no other. */
+typedef struct scatter_job {
+  om_ctx *ctx;
+  const om_op_call *call;
+  const int64_t *wide; /* indices, where they are int64 */
+  bool is_word;        /* elements of 4 bytes that replace others */
+  uint32_t own, cut, last;
+  int64_t extent;                                  /* of the result, along its own axis */
+  int64_t dims[OM_MAX_RANK], strides[OM_MAX_RANK]; /* of the indices, of the result */
+  size_t outside; /* the first update whose index is out of range, or their number */
+} scatter_job;
+
+/* Axes beside each other are one where the updates go over all of the faster one. */
+static void set_axes(const om_tensor *x, const om_tensor *indices, uint32_t own, scatter_job *j) {
+  int64_t strides[OM_MAX_RANK];
+  uint32_t rank = 0;
+  om_dense_strides(x->rank, x->dims, strides);
+  for (uint32_t axis = 0; axis < x->rank; ++axis) {
+    const bool joins =
+        axis > 0 && axis != own && axis - 1 != own && indices->dims[axis] == x->dims[axis];
+    if (axis == own) j->own = rank;
+    if (!joins) j->dims[rank++] = 1;
+    j->dims[rank - 1] *= indices->dims[axis];
+    j->strides[rank - 1] = strides[axis];
+  }
+  j->extent = x->dims[own];
+  j->last = rank - 1;
+}
+
+static uint32_t axis_to_cut(const scatter_job *j) {
+  uint32_t cut = j->last;
+  int64_t most = 0;
+  for (uint32_t axis = 0; axis < j->last; ++axis) {
+    if (axis == j->own || j->dims[axis] <= most) continue;
+    most = j->dims[axis];
+    cut = axis;
+  }
+  return cut;
+}
+
+static void keep_least(size_t value, size_t *least) {
+  size_t before = __atomic_load_n(least, __ATOMIC_RELAXED);
+  while (value < before && !__atomic_compare_exchange_n(
+                               least, &before, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+}
+
+/* Updates begin to end of a row; false: an index is out of range, or the run is cancelled. */
+static bool scatter_row(scatter_job *j, size_t row, size_t begin, size_t end) {
+  const om_scatter_params *p = j->call->params;
+  const om_tensor *x = j->call->inputs[0];
+  const om_tensor *indices = j->call->inputs[1];
+  uint32_t *words = j->call->outputs[0]->data;
+  const uint32_t *new_words = j->call->inputs[2]->data;
+  const size_t step = (size_t)j->strides[j->own];
+  const size_t last_step = j->last != j->own ? (size_t)j->strides[j->last] : 0;
+  size_t base = 0;
+  size_t rest = row;
+  for (uint32_t axis = j->last; axis-- > 0;) {
+    const size_t position = rest % (size_t)j->dims[axis];
+    rest /= (size_t)j->dims[axis];
+    if (axis != j->own) base += position * (size_t)j->strides[axis];
+  }
+  for (size_t k = begin; k < end; ++k) {
+    if (k % 1024 == 0 && om_is_cancelled(j->ctx)) return false;
+    const size_t i = row * (size_t)j->dims[j->last] + k;
+    const int64_t index = j->wide ? j->wide[i] : om_rule_int(indices, i);
+    if (index < -j->extent || index >= j->extent) {
+      keep_least(i, &j->outside);
+      return false;
+    }
+    const size_t at = base + (size_t)(index < 0 ? index + j->extent : index) * step + k * last_step;
+    if (j->is_word) {
+      words[at] = new_words[i];
+    } else {
+      apply(x->dtype, p->reduction, j->call->outputs[0]->data, at, j->call->inputs[2]->data, i, 1);
+    }
+  }
+  return true;
+}
+
+static void scatter_piece(void *arg, size_t begin, size_t end) {
+  scatter_job *j = arg;
+  const size_t row_elems = (size_t)j->dims[j->last];
+  const bool cuts_rows = j->cut == j->last;
+  const size_t slower = om_rule_product(j->dims, 0, j->cut);
+  const size_t rows = cuts_rows ? 1 : om_rule_product(j->dims, j->cut + 1, j->last);
+  const size_t cut_elems = cuts_rows ? 1 : (size_t)j->dims[j->cut];
+  for (size_t s = 0; s < slower; ++s) {
+    const size_t first = (s * cut_elems + (cuts_rows ? 0 : begin)) * rows;
+    const size_t count = cuts_rows ? 1 : (end - begin) * rows;
+    for (size_t row = first; row < first + count; ++row) {
+      if (row % 128 == 0 && om_is_cancelled(j->ctx)) return;
+      if (!scatter_row(j, row, cuts_rows ? begin : 0, cuts_rows ? end : row_elems)) return;
+    }
+  }
+}
+
 static om_status scatter_elements_run(om_ctx *ctx, const om_op_call *call) {
   const om_scatter_params *p = call->params;
   const om_tensor *x = call->inputs[0];
   const om_tensor *indices = call->inputs[1];
-  const uint32_t own = (uint32_t)(p->axis < 0 ? p->axis + x->rank : p->axis);
   const size_t count = om_tensor_elems(indices);
-  int64_t strides[OM_MAX_RANK] = {0};
-  om_dense_strides(x->rank, x->dims, strides);
+  scatter_job j = {
+      .ctx = ctx,
+      .call = call,
+      .wide = indices->dtype == OM_DTYPE_I64 ? indices->data : NULL,
+      .is_word = p->reduction == OM_SCATTER_NONE && om_rule_elem_bytes(x->dtype) == 4,
+      .outside = count,
+  };
   copy_data(call);
-  const uint32_t last = indices->rank - 1;
-  const size_t row_elems = (size_t)indices->dims[last];
-  const int64_t *wide = indices->dtype == OM_DTYPE_I64 ? indices->data : NULL;
-  const bool is_word = p->reduction == OM_SCATTER_NONE && om_rule_elem_bytes(x->dtype) == 4;
-  uint32_t *words = call->outputs[0]->data;
-  const uint32_t *new_words = call->inputs[2]->data;
-  for (size_t i = 0; i < count;) { /* row by row */
-    size_t rest = i / row_elems;
-    size_t base = 0;
-    for (uint32_t axis = last; axis-- > 0;) {
-      const size_t position = rest % (size_t)indices->dims[axis];
-      rest /= (size_t)indices->dims[axis];
-      if (axis != own) base += position * (size_t)strides[axis];
-    }
-    for (size_t k = 0; k < row_elems; ++k, ++i) {
-      OM_TRY(om_check_turn(ctx, i));
-      const int64_t index = wide ? wide[i] : om_rule_int(indices, i);
-      size_t at = (size_t)index;
-      if ((uint64_t)index >= (uint64_t)x->dims[own]) {
-        OM_TRY(om_rule_index(ctx, call->node->type, index, x->dims[own], &at));
-      }
-      at = base + at * (size_t)strides[own] + (last != own ? k * (size_t)strides[last] : 0);
-      if (is_word) {
-        words[at] = new_words[i];
-      } else {
-        apply(x->dtype, p->reduction, call->outputs[0]->data, at, call->inputs[2]->data, i, 1);
-      }
-    }
-  }
-  return OM_OK;
+  if (count == 0) return OM_OK;
+  set_axes(x, indices, (uint32_t)(p->axis < 0 ? p->axis + x->rank : p->axis), &j);
+  j.cut = axis_to_cut(&j);
+  const size_t places = (size_t)j.dims[j.cut];
+  const size_t grain = j.cut == j.own ? places : PIECE_ELEMS / (count / places) + 1;
+  om_parallel_for(ctx, places, grain, scatter_piece, &j);
+  if (j.outside == count) return om_check_cancelled(ctx);
+  size_t at = 0;
+  return om_rule_index(ctx, call->node->type, om_rule_int(indices, j.outside), j.extent, &at);
 }
 
 /* ---- ScatterND ---- */

@@ -46,45 +46,65 @@ static void run(rig *r, om_fast_kernel *kernel, const om_fast_operands *operands
   om_fast_kernel_destroy(&r->ctx, kernel);
 }
 
+/* With a cut that would show in a part of a sum. */
+static void check_product(rig *r, int64_t rows, int64_t depth, int64_t cols) {
+  float *a = random_values((size_t)(rows * depth), 1);
+  float *b = random_values((size_t)(cols * depth), 2);
+  float *bias = random_values((size_t)cols, 3);
+  float *y = calloc((size_t)(rows * cols), sizeof *y);
+  om_fast_kernel *kernel = NULL;
+  const om_fast_product p = {.rank = 2,
+                             .a_dims = {rows, depth},
+                             .a_strides = {depth, 1},
+                             .b_dims = {depth, cols},
+                             .b_strides = {cols, 1},
+                             .y_dims = {rows, cols},
+                             .b = {.data = b},
+                             .epilogue = {.scale = 1.0f,
+                                          .has_bias = true,
+                                          .activation = OM_FAST_CLIP,
+                                          .alpha = (float)depth * 0.3f,
+                                          .beta = 1e6f}};
+  assert_non_null(y);
+  assert_int_equal(om_fast_product_create(&r->ctx, r->fast, &p, &kernel), OM_OK);
+  run(r, kernel, &(om_fast_operands){.x = a, .w = b, .bias = bias, .y = y});
+  for (int64_t at = 0; at < rows * cols; ++at) {
+    double sum = (double)bias[at % cols];
+    for (int64_t k = 0; k < depth; ++k) {
+      sum += (double)a[at / cols * depth + k] * (double)b[k * cols + at % cols];
+    }
+    const double error = fabs((double)y[at] - sum) / sum;
+    if (!(error < LIMIT)) {
+      fail_msg("%dx%dx%d, result %d: %g", (int)rows, (int)depth, (int)cols, (int)at, error);
+    }
+  }
+  free(a);
+  free(b);
+  free(bias);
+  free(y);
+}
+
 static void products_are_near(void **state) {
   static const int64_t depths[] = {1, 255, 256, 257, 511, 513, 1000, 9216};
-  enum { ROWS = 17, COLS = 45 };
   rig r;
   (void)state;
   open_rig(&r);
-  for (size_t i = 0; i < OM_COUNT_OF(depths); ++i) {
-    const int64_t depth = depths[i];
-    float *a = random_values((size_t)(ROWS * depth), 1);
-    float *b = random_values((size_t)(COLS * depth), 2);
-    float *bias = random_values(COLS, 3);
-    float y[ROWS * COLS];
-    om_fast_kernel *kernel = NULL;
-    const om_fast_product p = {.rank = 2,
-                               .a_dims = {ROWS, depth},
-                               .a_strides = {depth, 1},
-                               .b_dims = {depth, COLS},
-                               .b_strides = {COLS, 1},
-                               .y_dims = {ROWS, COLS},
-                               .b = {.data = b},
-                               /* a cut that would show in a part of a sum */
-                               .epilogue = {.scale = 1.0f,
-                                            .has_bias = true,
-                                            .activation = OM_FAST_CLIP,
-                                            .alpha = (float)depth * 0.3f,
-                                            .beta = 1e6f}};
-    assert_int_equal(om_fast_product_create(&r.ctx, r.fast, &p, &kernel), OM_OK);
-    run(&r, kernel, &(om_fast_operands){.x = a, .w = b, .bias = bias, .y = y});
-    for (int64_t at = 0; at < ROWS * COLS; ++at) {
-      double sum = (double)bias[at % COLS];
-      for (int64_t k = 0; k < depth; ++k) {
-        sum += (double)a[at / COLS * depth + k] * (double)b[k * COLS + at % COLS];
-      }
-      const double error = fabs((double)y[at] - sum) / sum;
-      if (!(error < LIMIT)) fail_msg("depth %d, result %d: %g", (int)depth, (int)at, error);
+  for (size_t i = 0; i < OM_COUNT_OF(depths); ++i) check_product(&r, 17, depths[i], 45);
+  om_fast_destroy(&r.ctx, r.fast);
+}
+
+/* Rows and columns around those at which work is cut into pieces. */
+static void pieces_hold_all_results(void **state) {
+  static const int64_t rows[] = {1, 11, 12, 13, 23, 24, 35, 36, 49, 97, 108, 109, 241};
+  static const int64_t cols[] = {1, 33, 160, 300};
+  rig r;
+  (void)state;
+  open_rig(&r);
+  for (size_t i = 0; i < OM_COUNT_OF(rows); ++i) {
+    for (size_t k = 0; k < OM_COUNT_OF(cols); ++k) {
+      check_product(&r, rows[i], 20, cols[k]);
+      check_product(&r, rows[i], 600, cols[k]);
     }
-    free(a);
-    free(b);
-    free(bias);
   }
   om_fast_destroy(&r.ctx, r.fast);
 }
@@ -145,6 +165,60 @@ static void convolutions_are_near(void **state) {
   om_fast_destroy(&r.ctx, r.fast);
 }
 
+/* 3x3 over each channel alone, `height` by `width` of them. */
+static void check_depthwise(rig *r, int64_t height, int64_t width, int64_t channels) {
+  const size_t elems = (size_t)(height * width * channels);
+  float *x = random_values(elems, 1);
+  float *w = random_values((size_t)channels * 9, 2);
+  float *y = calloc(elems, sizeof *y);
+  om_fast_kernel *kernel = NULL;
+  const om_fast_conv c = {.is_channels_last = true,
+                          .batch = 1,
+                          .groups = channels,
+                          .in_channels = channels,
+                          .out_channels = channels,
+                          .in = {1, height, width},
+                          .out = {1, height, width},
+                          .kernel = {1, 3, 3},
+                          .stride = {1, 1, 1},
+                          .dilation = {1, 1, 1},
+                          .pad_begin = {0, 1, 1},
+                          .w = {.data = w},
+                          .epilogue = {.scale = 1.0f}};
+  assert_non_null(y);
+  assert_int_equal(om_fast_conv_create(&r->ctx, r->fast, &c, &kernel), OM_OK);
+  run(r, kernel, &(om_fast_operands){.x = x, .w = w, .y = y});
+  for (int64_t at = 0; at < (int64_t)elems; ++at) {
+    const int64_t row = at / channels / width, col = at / channels % width, k = at % channels;
+    double sum = 0.0;
+    for (int64_t tap = 0; tap < 9; ++tap) {
+      const int64_t from = row + tap / 3 - 1, from_col = col + tap % 3 - 1;
+      if (from < 0 || from >= height || from_col < 0 || from_col >= width) continue;
+      sum += (double)x[(from * width + from_col) * channels + k] * (double)w[k * 9 + tap];
+    }
+    const double error = fabs((double)y[at] - sum) / sum;
+    if (!(error < LIMIT)) {
+      fail_msg("%d channels of %dx%d: %g", (int)channels, (int)height, (int)width, error);
+    }
+  }
+  free(x);
+  free(w);
+  free(y);
+}
+
+/* Lines that pieces end with, and some too long for it. */
+static void depthwise_pieces_hold_all_results(void **state) {
+  static const int64_t extents[][2] = {{1, 1}, {7, 7}, {14, 13}, {3, 240}, {2, 500}, {60, 1}};
+  rig r;
+  (void)state;
+  open_rig(&r);
+  for (size_t i = 0; i < OM_COUNT_OF(extents); ++i) {
+    check_depthwise(&r, extents[i][0], extents[i][1], 20);
+    check_depthwise(&r, extents[i][0], extents[i][1], 500);
+  }
+  om_fast_destroy(&r.ctx, r.fast);
+}
+
 typedef struct told {
   const float *weights;
   size_t count;
@@ -195,7 +269,9 @@ static void tells_of_packed_panels(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products_are_near),
+      cmocka_unit_test(pieces_hold_all_results),
       cmocka_unit_test(convolutions_are_near),
+      cmocka_unit_test(depthwise_pieces_hold_all_results),
       cmocka_unit_test(tells_of_packed_panels),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,6 +110,36 @@ static void three_pieces_for_two_threads(void **state) {
   close_rig(&r);
 }
 
+enum { SPLIT_PIECES = 12 };
+
+typedef struct split {
+  pair pair;
+  pthread_t caller;
+  bool is_callers[SPLIT_PIECES];
+} split;
+
+static void note_thread(void *arg, size_t begin, size_t end) {
+  split *s = arg;
+  for (size_t i = begin; i < end; ++i) {
+    s->is_callers[i] = pthread_equal(pthread_self(), s->caller) != 0;
+    meet(&s->pair, i, i + 1);
+  }
+}
+
+static void two_threads_begin_at_both_ends(void **state) {
+  rig r;
+  (void)state;
+  open_rig(&r, 2);
+  for (int loop = 0; loop < 20; ++loop) {
+    split s = {.caller = pthread_self()};
+    om_parallel_for(&r.ctx, SPLIT_PIECES, 1, note_thread, &s);
+    assert_true(s.is_callers[0]);
+    assert_false(s.is_callers[SPLIT_PIECES - 1]);
+    for (size_t i = 1; i < SPLIT_PIECES; ++i) assert_true(s.is_callers[i - 1] || !s.is_callers[i]);
+  }
+  close_rig(&r);
+}
+
 typedef struct outer {
   om_ctx *ctx;
   uint32_t counts[8][COUNT / 8];
@@ -193,6 +223,7 @@ int main(void) {
       cmocka_unit_test(workers_that_sleep_wake_up),
       cmocka_unit_test(two_threads_work_at_once),
       cmocka_unit_test(three_pieces_for_two_threads),
+      cmocka_unit_test(two_threads_begin_at_both_ends),
       cmocka_unit_test(loops_stand_in_loops),
       cmocka_unit_test(threads_share_a_pool),
       cmocka_unit_test(subnormals_are_as_the_caller_has_them),

@@ -7,10 +7,14 @@
 #include "base/om_thread.h"
 
 enum {
-  ROWS = 240,            /* of a piece, about: the 256 terms of a part stay near, 240 KB */
-  LEAST_ROWS = 96,       /* that are worth it to read a panel of weights again */
+  ROWS = 240,      /* of a piece, about: the 256 terms of a part stay near, 240 KB */
+  LEAST_ROWS = 96, /* that are worth it to read a panel of weights again, */
+  FEW_ROWS = 24,   /* or, where pieces are less than FEW_PIECES else, these */
+  FEW_PIECES = 8,
+  READ_ROWS = 6,         /* to read a weight takes as long as so many products */
   PIECES = 16,           /* wanted at least, */
-  LEAST_TERMS = 1 << 18, /* as long as they are worth a thread's while: about 10 us; */
+  LEAST_TERMS = 1 << 16, /* as long as they are worth a thread's while: about 3 us, */
+  ALONE_TERMS = 1 << 17, /* and others have not to be waited for; */
   MOST_TERMS = 1 << 22,  /* a run ends soon after it is cancelled */
   NEAR_ELEMS = 1 << 14,  /* weights that stay in a cache of the second level, whatever goes by */
   TURN = 4,              /* panels of a piece at least, where panels take turns */
@@ -69,7 +73,7 @@ static spot spot_of(const job *j, size_t piece) {
   if (j->kernel->epilogue.has_bias) s.bias = (const float *)o->bias + group * p->order.cols;
   if (j->kernel->epilogue.has_residual) s.residual = (const float *)o->residual + residual;
   s.row = row_piece * j->row_step;
-  s.row_end = at_most(s.row + j->row_step, j->rows);
+  s.row_end = row_piece + 1 < j->row_pieces ? s.row + j->row_step : j->rows;
   s.panel = panel_piece * j->panel_step;
   s.panel_end = at_most(s.panel + j->panel_step, j->panels);
   if (s.bias && !j->kernel->is_apart) {
@@ -288,13 +292,23 @@ static int64_t pieces_of(int64_t count, int64_t step) {
   return (count + step - 1) / step;
 }
 
-/* Pieces of about the same size, of whole tiles where there are several. */
+/* Rows that pieces are made of: those of a tile, or a line, which tiles of columns apart end with.
+ */
+static int64_t rows_of_unit(const job *j) {
+  const int64_t line = j->pass->count[2];
+  return j->kernel->is_apart && line <= ROWS ? line : OM_TILE_ROWS;
+}
+
+/* Pieces of about the same size, of whole tiles where there are several; what fills no tile joins
+ * the last one. */
 static void cut(job *j, int64_t elements) {
   const om_fast_pass *p = j->pass;
   const int64_t terms = (int64_t)(p->tap_count * p->depth) + 1;
   const int64_t width = at_most(p->order.width, p->order.cols);
-  int64_t wanted = elements * j->rows * terms * p->order.cols / PIECES;
-  if (wanted < LEAST_TERMS) wanted = LEAST_TERMS;
+  const int64_t unit = rows_of_unit(j);
+  const int64_t all = elements * (j->rows + READ_ROWS) * terms * p->order.cols;
+  int64_t wanted = all / PIECES;
+  if (wanted < LEAST_TERMS) wanted = all < ALONE_TERMS ? all : LEAST_TERMS;
   if (wanted > MOST_TERMS) wanted = MOST_TERMS;
   int64_t rows = at_most(ROWS, j->rows);
   int64_t row_pieces = PIECES / (elements * j->panels); /* where there are few panels */
@@ -303,13 +317,15 @@ static void cut(job *j, int64_t elements) {
     row_pieces = j->rows * terms * width * turn / wanted;
   }
   if (row_pieces > pieces_of(j->rows, rows)) rows = pieces_of(j->rows, row_pieces);
-  if (j->near == 1 && rows < LEAST_ROWS) rows = at_most(LEAST_ROWS, j->rows);
-  j->panel_step = at_most(j->panels, wanted / (rows * terms * width) + 1);
-  const int64_t piece = rows * terms * width * j->panel_step;
-  if (piece < wanted) rows *= wanted / piece;
+  const int64_t least = elements * j->panels < FEW_PIECES ? FEW_ROWS : LEAST_ROWS;
+  if (j->near == 1 && !j->kernel->is_apart && rows < least) rows = at_most(least, j->rows);
+  const int64_t panel = (rows + READ_ROWS) * terms * width;
+  j->panel_step = at_most(j->panels, wanted / panel + 1);
+  if (panel * j->panel_step < wanted) rows *= wanted / (panel * j->panel_step);
   j->row_step = pieces_of(j->rows, pieces_of(j->rows, rows));
-  j->row_step = pieces_of(j->row_step, OM_TILE_ROWS) * OM_TILE_ROWS;
-  j->row_pieces = pieces_of(j->rows, j->row_step);
+  j->row_step = pieces_of(j->row_step, unit) * unit;
+  j->row_pieces = (j->rows + j->row_step - unit) / j->row_step;
+  if (j->row_pieces < 1) j->row_pieces = 1;
   j->panel_step = pieces_of(j->panels, pieces_of(j->panels, j->panel_step));
   j->panel_pieces = pieces_of(j->panels, j->panel_step);
 }
