@@ -90,6 +90,7 @@ static const char *describe(om_gpu_binder *b, om_gpu_conv *c) {
   c->slices = (uint32_t)(c->w->batch * c->shape.group);
   c->columns = (uint32_t)om_gpu_pieces(c->out_channels, 4);
   c->out_elems = om_tensor_elems(om_gpu_output(b, 0));
+  c->cuts_sums = om_gpu_binder_features(b)->cuts_matrix_sums;
   return NULL;
 }
 

@@ -18,6 +18,7 @@ typedef struct om_gpu_conv {
   uint32_t pixels; /* results of a channel; of a ConvTranspose: of its largest phase */
   uint32_t kernel_step[OM_WINDOW_AXES];
   bool is_volume; /* axis 0 takes part */
+  bool cuts_sums; /* matrix hardware does: om_gpu_conv_split */
   om_dtype dtype;
   size_t elem_bytes;
   uint32_t columns; /* vec4 columns of packed weights */
@@ -94,12 +95,18 @@ const char *om_gpu_bind_conv_depthwise(om_gpu_binder *b, const om_gpu_conv *c);
 /* ---- Kernels for matrix hardware, and others ---- */
 
 /* A float32 weight as two float16: the value rounded, and what that left off. An infinity or NaN is
- * a low one beside a high zero. */
+ * a low one beside a high zero.
+ *
+ * Matrix hardware may cut off a sum, not round it, `cut_count` times from where it adds this
+ * weight's term on. That loses half of the sum's last place each time, on average: 2^-23 / (4 ln 2)
+ * of it, since significands are spread evenly by their logarithms. So the low one has as much more.
+ * Where it is 0 it stays so: of weights of 11 bits sums may be exact, and then nothing is cut off.
+ */
 typedef struct om_gpu_conv_halves {
   uint16_t high, low;
 } om_gpu_conv_halves;
 
-om_gpu_conv_halves om_gpu_conv_split(float value);
+om_gpu_conv_halves om_gpu_conv_split(float value, uint32_t cut_count);
 
 /* The power of two by which a channel's weights are multiplied before they are split: the largest
  * gets the exponent 14. out_factor: 2^14 divided by it. */

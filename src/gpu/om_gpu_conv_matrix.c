@@ -224,10 +224,13 @@ float om_gpu_conv_weight_scale(const om_gpu_conv *c,
   return float_of((exponents << EXPONENT_SHIFT) - factor);
 }
 
-om_gpu_conv_halves om_gpu_conv_split(float value) {
+om_gpu_conv_halves om_gpu_conv_split(float value, uint32_t cut_count) {
+  const float cut_part = 0.36067376f * 0x1p-23f; /* 1 / (4 ln 2) */
   const bool is_number = (bits_of(value) & EXPONENTS) != EXPONENTS;
   const uint16_t high = is_number ? om_f16_from_f32(value) : 0;
-  return (om_gpu_conv_halves){.high = high, .low = om_f16_from_f32(value - om_f16_to_f32(high))};
+  float left = value - om_f16_to_f32(high);
+  if (left != 0.0f) left += value * ((float)cut_count * cut_part);
+  return (om_gpu_conv_halves){.high = high, .low = om_f16_from_f32(left)};
 }
 
 static void split_channel(const filling *f, size_t m) {
@@ -235,7 +238,7 @@ static void split_channel(const filling *f, size_t m) {
   const float scale = om_gpu_conv_weight_scale(c, f->source, m, &f->factors[m]);
   for (size_t k = 0; k < c->terms; ++k) {
     const float weight = om_gpu_float_at(f->source, m * c->terms + k);
-    const om_gpu_conv_halves halves = om_gpu_conv_split(weight * scale);
+    const om_gpu_conv_halves halves = om_gpu_conv_split(weight * scale, c->cuts_sums); /* of 16 */
     uint16_t *to = &f->pieces[place_of(c, m, k)];
     to[0] = halves.high;
     to[PIECE] = halves.low;

@@ -155,26 +155,45 @@ typedef struct filling {
   uint16_t *steps;
 } filling;
 
-/* Where a channel's term stands, in halves: of its highs. */
-static size_t place_of(const om_gpu_conv *c, size_t channel, size_t term) {
-  const size_t parts = is_half(c) ? 1 : 2;
-  size_t step;
-  size_t octet;
-  size_t at;
+/* Where a term stands. */
+typedef struct term_place {
+  size_t step, octet, at;
+  size_t octets; /* of the step, with terms */
+} term_place;
+
+static size_t at_most(size_t count, size_t most) {
+  return count < most ? count : most;
+}
+
+static term_place find_term(const om_gpu_conv *c, size_t term) {
   if (has_rows(c)) {
     const size_t row = term / (size_t)c->w->kernel[2];
     const size_t tap = term % (size_t)c->w->kernel[2];
-    step = row / STEP_OCTETS;
-    octet = row % STEP_OCTETS;
-    at = tap == 0 ? ROW_TAPS - 1 : tap - 1; /* the pairs first */
-  } else {
-    const size_t input = term / c->taps;
-    step = input / STEP * c->taps + term % c->taps;
-    octet = input % STEP / OCTET;
-    at = input % OCTET;
+    const size_t left = c->in_channels * (size_t)c->w->kernel[1] - row / STEP_OCTETS * STEP_OCTETS;
+    return (term_place){.step = row / STEP_OCTETS,
+                        .octet = row % STEP_OCTETS,
+                        .at = tap == 0 ? ROW_TAPS - 1 : tap - 1, /* the pairs first */
+                        .octets = at_most(left, STEP_OCTETS)};
   }
-  return ((channel / TILE * step_count(c) + step) * parts * STEP_OCTETS + octet) * TILE * OCTET +
-         channel % TILE * OCTET + at;
+  const size_t input = term / c->taps;
+  const size_t left = c->in_channels - input / STEP * STEP;
+  return (term_place){.step = input / STEP * c->taps + term % c->taps,
+                      .octet = input % STEP / OCTET,
+                      .at = input % OCTET,
+                      .octets = (size_t)om_gpu_pieces(at_most(left, STEP), OCTET)};
+}
+
+/* The place of a channel's term, in halves: of its highs. */
+static size_t place_of(const om_gpu_conv *c, size_t channel, const term_place *t) {
+  const size_t parts = is_half(c) ? 1 : 2;
+  return ((channel / TILE * step_count(c) + t->step) * parts * STEP_OCTETS + t->octet) * TILE *
+             OCTET +
+         channel % TILE * OCTET + t->at;
+}
+
+/* How often the step's sums are cut off from this term on: once for each two octets. */
+static uint32_t count_cuts(const om_gpu_conv *c, const term_place *t) {
+  return c->cuts_sums ? (uint32_t)(om_gpu_pieces(t->octets, 2) - t->octet / 2) : 0;
 }
 
 static void fill_half_channels(void *arg, size_t begin, size_t end) {
@@ -182,8 +201,9 @@ static void fill_half_channels(void *arg, size_t begin, size_t end) {
   const om_gpu_conv *c = f->c;
   for (size_t m = begin; m < end; ++m) {
     for (size_t k = 0; k < c->terms; ++k) {
+      const term_place t = find_term(c, k);
       const char *from = f->source + (m * c->terms + k) * sizeof(uint16_t);
-      memcpy(&f->steps[place_of(c, m, k)], from, sizeof(uint16_t));
+      memcpy(&f->steps[place_of(c, m, &t)], from, sizeof(uint16_t));
     }
   }
 }
@@ -195,8 +215,9 @@ static void split_channels(void *arg, size_t begin, size_t end) {
     const float scale = om_gpu_conv_weight_scale(c, f->source, m, &f->factors[m]);
     for (size_t k = 0; k < c->terms; ++k) {
       const float weight = om_gpu_float_at(f->source, m * c->terms + k);
-      const om_gpu_conv_halves halves = om_gpu_conv_split(weight * scale);
-      uint16_t *to = &f->steps[place_of(c, m, k)];
+      const term_place t = find_term(c, k);
+      const om_gpu_conv_halves halves = om_gpu_conv_split(weight * scale, count_cuts(c, &t));
+      uint16_t *to = &f->steps[place_of(c, m, &t)];
       to[0] = halves.high;
       to[PART] = halves.low;
     }

@@ -76,8 +76,9 @@ typedef struct om_op_case {
                                             float64, 1e-3 float16, 8e-3 bfloat16. Fast mode: at
                                             least 1e-5. Integers and bools must always be equal. */
   double elem_error;                     /* above 0: limit of |a-b| / |b| of each element instead */
-  bool bit_exact;             /* in exact mode the result is the reference rounded once */
-  bool exact_only;            /* fast mode runs, but its values are not compared */
+  double drift;    /* above 0: limit of |sum (a-b) b / sum b b| in both modes: no common factor */
+  bool bit_exact;  /* in exact mode the result is the reference rounded once */
+  bool exact_only; /* fast mode runs, but its values are not compared */
   const char *declined;       /* part of the reason why the device does not take it */
   const char *declined_exact; /* the same where it is so in exact mode only */
   const char *error;          /* part of the message of the expected failure */

@@ -128,6 +128,10 @@ static om_status check_close(om_ctx *ctx, const value_check *check) {
   const om_test_comparison found = om_test_compare(check->actual, check->expected, check->count);
   if (!found.specials_match) return fail_at(ctx, check, found.special, "NaN and infinity");
   const double error = by_elem ? found.elem_error : found.scaled_error;
+  if (test_case->drift > 0 && fabs(found.drift) > test_case->drift) {
+    snprintf(why, sizeof why, "drift %.3g, limit %.3g", found.drift, test_case->drift);
+    return fail_at(ctx, check, found.worst, why);
+  }
   if (error <= limit) return OM_OK;
   snprintf(
       why, sizeof why, "%s error %.3g, limit %.3g", by_elem ? "relative" : "scaled", error, limit);

@@ -13,7 +13,7 @@ bool om_dtype_is_float(om_dtype dtype) {
 
 om_test_comparison om_test_compare(const double *actual, const double *expected, size_t count) {
   om_test_comparison result = {.specials_match = true};
-  double largest = 0, largest_error = 0;
+  double largest = 0, largest_error = 0, along = 0, square = 0;
   for (size_t i = 0; i < count; ++i) {
     const double a = actual[i], b = expected[i];
     if (!isfinite(a) || !isfinite(b)) {
@@ -27,6 +27,8 @@ om_test_comparison om_test_compare(const double *actual, const double *expected,
     const double error = fabs(a - b);
     const double relative = error == 0 ? 0 : b == 0 ? INFINITY : error / fabs(b);
     largest = fmax(largest, fabs(b));
+    along += (a - b) * b;
+    square += b * b;
     if (error > largest_error) {
       largest_error = error;
       result.worst = i;
@@ -37,6 +39,7 @@ om_test_comparison om_test_compare(const double *actual, const double *expected,
     }
   }
   result.scaled_error = largest > 0 ? largest_error / largest : largest_error;
+  result.drift = square > 0 ? along / square : 0;
   return result;
 }
 

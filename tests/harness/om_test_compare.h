@@ -7,6 +7,7 @@
 typedef struct om_test_comparison {
   double scaled_error; /* max|a-b| / max|b| over the finite elements of b; max|a| where b is 0 */
   double elem_error;   /* max of |a-b| / |b|, elements with b = 0 must be 0 */
+  double drift;        /* sum of (a-b) b / sum of b b: what all of a is too large by */
   size_t worst;        /* the element with the largest |a-b| */
   size_t elem_worst;   /* the element with the largest |a-b| / |b| */
   bool specials_match; /* NaN at the same places, infinities with the same signs */

@@ -1,8 +1,10 @@
-/* Products on matrix hardware: how a constant is split, and which products are taken. What they
- * compute is compared on a device that has it, by tests/ops/test_matmul.c. */
+/* Products on matrix hardware: how a constant is split, a convolution's weights too, and which
+ * products are taken. What they compute is compared on a device that has it, by
+ * tests/ops/test_matmul.c. */
 #include <math.h>
 
 #include "base/om_float16.h"
+#include "gpu/om_gpu_conv.h"
 #include "gpu/om_gpu_split.h"
 #include "unit/gpu_rig.h"
 
@@ -88,6 +90,39 @@ static void test_infinities_are_low_parts(void **state) {
   assert_true(part_of(1, 0, 0) == ldexpf(1.5f, OM_SPLIT_EXPONENT));
 }
 
+/* ---- A convolution's weights ---- */
+
+/* By what the halves of many values are larger than these, on average, over 2^-23 of them. */
+static double mean_excess(uint32_t cut_count) {
+  enum { VALUES = 4000 };
+  double sum = 0;
+  for (int i = 0; i < VALUES; ++i) {
+    const float value = (i % 2 ? 1.0f : -1.0f) * (1.0f + (float)i / (VALUES - 1)) * 8191.123f;
+    const om_gpu_conv_halves halves = om_gpu_conv_split(value, cut_count);
+    const double both = (double)om_f16_to_f32(halves.high) + (double)om_f16_to_f32(halves.low);
+    sum += both / (double)value - 1;
+  }
+  return ldexp(sum / VALUES, 23);
+}
+
+static void test_weights_make_up_for_cuts(void **state) {
+  (void)state;
+  const double part = 1 / (4 * log(2.0));
+  for (uint32_t cuts = 0; cuts <= 4; ++cuts) {
+    assert_true(fabs(mean_excess(cuts) - part * cuts) < 0.04);
+  }
+  /* Of 11 bits: as they are. */
+  for (int i = -2047; i <= 2047; ++i) {
+    const om_gpu_conv_halves halves = om_gpu_conv_split((float)i * 8, 4);
+    assert_true(om_f16_to_f32(halves.high) == (float)i * 8);
+    assert_int_equal(halves.low, 0);
+  }
+  const om_gpu_conv_halves infinity = om_gpu_conv_split(-INFINITY, 4);
+  assert_int_equal(infinity.high, 0);
+  assert_true(om_f16_to_f32(infinity.low) == -INFINITY);
+  assert_true(isnan(om_f16_to_f32(om_gpu_conv_split(NAN, 4).low)));
+}
+
 /* ---- Choosing ---- */
 
 /* The kernels of a product by a constant, with a Relu behind it that joins the last. */
@@ -152,6 +187,7 @@ int main(void) {
       cmocka_unit_test(test_parts_add_up),
       cmocka_unit_test(test_ends_are_zeros),
       cmocka_unit_test(test_infinities_are_low_parts),
+      cmocka_unit_test(test_weights_make_up_for_cuts),
       cmocka_unit_test(test_products_by_size),
       cmocka_unit_test(test_others_stay_portable),
       cmocka_unit_test(test_a_run),

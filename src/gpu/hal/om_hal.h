@@ -46,6 +46,7 @@ typedef struct om_hal_features {
   bool subgroups;          /* arithmetic and shuffle in compute */
   bool storage_16bit;      /* storage buffers of float16, loaded, stored and converted */
   bool cooperative_matrix; /* f16 inputs, f32 accumulation, 16x16x16 */
+  bool cuts_matrix_sums;   /* the accumulation cuts off what does not fit; it does not round */
   bool sm90;               /* kernels in PTX for sm_90a: Hopper's own matrix instructions */
   bool separate_slabs;     /* one dispatch must not read and write one buffer */
   bool unified_memory;     /* device memory is the host's: an integrated GPU, a CPU */

@@ -54,6 +54,7 @@ static const om_null_model models[] = {
       .subgroups = true,
       .storage_16bit = true,
       .cooperative_matrix = true,
+      .cuts_matrix_sums = true,
       .sm90 = true}},
 };
 

@@ -10,6 +10,8 @@
 #include "gpu/hal/vulkan/om_vk_cache.h"
 #include "gpu/hal/vulkan/om_vk_ptx.h"
 
+enum { VENDOR_NVIDIA = 0x10de }; /* PCI's number */
+
 void om_vk_device_lose(om_vk_device *device) {
   pthread_mutex_lock(&device->common->queue_lock);
   (void)device->vk.vkDeviceWaitIdle(device->handle); /* fails at once where it is really gone */
@@ -113,6 +115,7 @@ static void set_features(om_vk_device *device) {
                             has_16bit && a->features12.shaderFloat16 &&
                             a->features12.vulkanMemoryModel &&
                             basic->apiVersion >= VK_API_VERSION_1_3, /* SPIR-V 1.6 */
+      .cuts_matrix_sums = basic->vendorID == VENDOR_NVIDIA,
       .unified_memory = basic->deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ||
                         basic->deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU,
       .hands_over_early = basic->deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU,
