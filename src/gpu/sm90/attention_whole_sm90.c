@@ -216,6 +216,22 @@ SM90_INLINE float exp_of_difference(float x) {
 /* A lane's keys of the rows at hand. */
 typedef float row_keys[ROWS_AT_ONCE][ROW_KEYS];
 
+SM90_INLINE void divide_scores(float divisor, row_keys kept) {
+  const float reciprocal = om_div(1.0f, divisor);
+  float smallest = __builtin_fabsf(divisor), largest = smallest;
+  bool is_plain = smallest > 0x1p-20f && largest < 0x1p20f;
+  EACH_ROW EACH_KEY {
+    smallest = __nvvm_fmin_ftz_f(smallest, __builtin_fabsf(kept[r][i]));
+    largest = __nvvm_fmax_ftz_f(largest, __builtin_fabsf(kept[r][i]));
+  }
+  is_plain = is_plain && smallest > 0x1p-80f && largest < 0x1p80f;
+  if (is_plain) {
+    EACH_ROW EACH_KEY kept[r][i] = exact_quotient(kept[r][i], divisor, reciprocal);
+  } else {
+    EACH_ROW EACH_KEY kept[r][i] = om_div(kept[r][i], divisor);
+  }
+}
+
 /* Scales the scores, adds the mask, and makes -infinity of what is past the last key. */
 SM90_INLINE void finish_scores(const whole_args *args,
                                const whole_tile *t,
@@ -225,7 +241,7 @@ SM90_INLINE void finish_scores(const whole_args *args,
   const uint32_t lane = thread_index() % WARP;
   const float lowest = om_float(OM_INFINITY_BITS | OM_SIGN_BIT);
   if (kind == 1) EACH_ROW EACH_KEY kept[r][i] *= args->p.scale;
-  if (kind == 2) EACH_ROW EACH_KEY kept[r][i] = om_div(kept[r][i], args->p.scale);
+  if (kind == 2) divide_scores(args->p.scale, kept);
   if ((args->flags & OM_ATTENTION_HAS_MASK) != 0) {
     const bool selects = (args->flags & OM_ATTENTION_SELECTS) != 0;
     EACH_ROW {
@@ -277,8 +293,12 @@ SM90_INLINE void make_probabilities(const whole_args *args, const whole_tile *t)
     }
     finish_scores(args, t, row, kept);
     make_powers(kept, sums);
+    float reciprocals[ROWS_AT_ONCE];
+    EACH_ROW reciprocals[r] = om_div(1.0f, sums[r]);
     EACH_ROW EACH_KEY {
-      const float quotient = om_div(kept[r][i], sums[r]);
+      /* A power is 0 or from 2^-126 to 1, and a sum from 1 to 128. */
+      const float quotient =
+          exact_quotient(kept[r][i] * 0x1p64f, sums[r], reciprocals[r]) * 0x1p-64f;
       const float result = zeroes_nan && om_is_nan(sums[r]) ? 0.0f : quotient;
       const float stored = lane + i * WARP < args->p.keys ? result : -0.0f;
       shared_store1(at + r * SCORE_PITCH_BYTES + i * WARP * 4, om_bits(stored));
@@ -292,22 +312,27 @@ SM90_INLINE uint32_t value_row(void) {
   return thread_index() / WARP * WARP_ROWS + thread_index() % WARP / QUADS;
 }
 
-/* The sums of a block of keys. */
-SM90_INLINE void multiply_values(uint32_t scores, uint32_t values, uint32_t quads, float *sums) {
+SM90_INLINE void multiply_four_keys(uint32_t scores, uint32_t values, float sums[ROWS * 4]) {
   enum { APART = WARP / QUADS };
+  float rows[ROWS][4];
+  SM90_UNROLL for (uint32_t m = 0; m < ROWS; ++m) {
+    shared_load4(scores + m * APART * SCORE_PITCH_BYTES, rows[m]);
+  }
+  SM90_UNROLL for (uint32_t key = 0; key < 4; ++key) {
+    float quad[4];
+    shared_load4(values + key * WIDTH * 4, quad);
+    SM90_UNROLL for (uint32_t j = 0; j < ROWS * 4; ++j) {
+      multiply_add(rows[j / 4][key], quad[j % 4], &sums[j]);
+    }
+  }
+}
+
+/* The sums of a block of keys, eight at a time: past the last one the scores are -0. */
+SM90_INLINE void multiply_values(uint32_t scores, uint32_t values, uint32_t eights, float *sums) {
   SM90_UNROLL for (uint32_t i = 0; i < ROWS * 4; ++i) sums[i] = 0.0f;
-  SM90_LOOP for (uint32_t i = 0; i < quads; ++i, scores += 16, values += 4 * WIDTH * 4) {
-    float rows[ROWS][4];
-    SM90_UNROLL for (uint32_t m = 0; m < ROWS; ++m) {
-      shared_load4(scores + m * APART * SCORE_PITCH_BYTES, rows[m]);
-    }
-    SM90_UNROLL for (uint32_t key = 0; key < 4; ++key) {
-      float quad[4];
-      shared_load4(values + key * WIDTH * 4, quad);
-      SM90_UNROLL for (uint32_t j = 0; j < ROWS * 4; ++j) {
-        multiply_add(rows[j / 4][key], quad[j % 4], &sums[j]);
-      }
-    }
+  SM90_LOOP for (uint32_t i = 0; i < eights; ++i, scores += 32, values += 8 * WIDTH * 4) {
+    multiply_four_keys(scores, values, sums);
+    multiply_four_keys(scores + 16, values + 4 * WIDTH * 4, sums);
   }
 }
 
@@ -339,7 +364,7 @@ SM90_INLINE void make_results(const whole_args *args, const whole_tile *t) {
     }
     multiply_values(shared_address(value_row() * SCORE_PITCH_BYTES + from * 4),
                     shared_address(V_AT + (from % V_KEYS * WIDTH + thread_index() % QUADS * 4) * 4),
-                    (least(keys - from, BLOCK) + 3) / 4,
+                    (least(keys - from, BLOCK) + 7) / 8,
                     sums);
     SM90_UNROLL for (uint32_t i = 0; i < ROWS * 4; ++i) {
       total[i] = __nvvm_add_rn_ftz_f(total[i], sums[i]);

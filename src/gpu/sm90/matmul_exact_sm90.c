@@ -52,8 +52,76 @@ SM90_INLINE bool find_tile(const exact_args *args, uint32_t turn, exact_tile *t)
   return true;
 }
 
+/* What a chain mostly is: a vector added, then Gelu, then a tensor added, each or not. */
+typedef struct plain_chain {
+  bool is_plain, has_gelu;
+  const float *vector, *tensor;              /* NULL: none */
+  float divisor, reciprocal, addend, factor; /* of Gelu: ((erf(x / d) + a) * x) * f */
+} plain_chain;
+
+/* The items of Gelu, from `items` on. */
+SM90_INLINE bool is_gelu(const uint32_t *items) {
+  enum { OP_AND_SOURCE = 0xfff, SWAPPED = 1 << 14 };
+  return (items[0] & 255) == CHAIN_SAVE &&
+         (items[1] & (OP_AND_SOURCE | SWAPPED)) == (CHAIN_DIV | CHAIN_SCALAR << 8) &&
+         (items[2] & 255) == CHAIN_ERF &&
+         (items[3] & OP_AND_SOURCE) == (CHAIN_ADD | CHAIN_SCALAR << 8) &&
+         (items[4] & OP_AND_SOURCE) == (CHAIN_MUL | CHAIN_SAVED << 8) &&
+         (items[5] & OP_AND_SOURCE) == (CHAIN_MUL | CHAIN_SCALAR << 8);
+}
+
+SM90_INLINE plain_chain read_chain(const exact_args *args) {
+  enum { GELU_ITEMS = 6 };
+  const float *scalars = &args->chain.chain_scalar_0;
+  const bool is_vector = (args->items[0] & 0xfff) == (CHAIN_ADD | CHAIN_VECTOR << 8) &&
+                         args->chain.chain_inner == 1 && args->chain.chain_channels == args->p.cols;
+  uint32_t at = is_vector ? 1 : 0;
+  plain_chain c = {.vector =
+                       is_vector ? (const float *)args->operands[args->items[0] >> 12 & 1] : 0};
+  if (is_gelu(args->items + at)) {
+    c.has_gelu = true;
+    c.divisor = scalars[args->items[at + 1] >> 16 & 7];
+    c.reciprocal = om_div(1.0f, c.divisor);
+    c.addend = scalars[args->items[at + 3] >> 16 & 7];
+    c.factor = scalars[args->items[at + 5] >> 16 & 7];
+    at += GELU_ITEMS;
+  }
+  if ((args->items[at] & 0xfff) == (CHAIN_ADD | CHAIN_TENSOR << 8)) {
+    c.tensor = (const float *)args->operands[args->items[at] >> 12 & 1];
+    ++at;
+  }
+  c.is_plain = args->p.cols % SM90_UNIT == 0 && (at == SM90_CHAIN_ITEMS || args->items[at] == 0) &&
+               (!c.has_gelu || (c.divisor > 0x1p-20f && c.divisor < 0x1p20f));
+  return c;
+}
+
+/* False, with nothing changed, where a value is too small or too large for a quotient by a
+ * reciprocal. */
+SM90_INLINE bool apply_plain(const plain_chain *c, const sm90_units *at, float values[SM90_UNIT]) {
+  float results[SM90_UNIT], vector[SM90_UNIT], tensor[SM90_UNIT];
+  if (c->vector) load_unit(c->vector + at->col, vector);
+  if (c->tensor) load_unit(c->tensor + at->element, tensor);
+  SM90_EACH(SM90_UNIT) results[i] = c->vector ? values[i] + vector[i] : values[i];
+  if (c->has_gelu) {
+    float smallest = __builtin_fabsf(results[0]);
+    float largest = smallest;
+    SM90_EACH(SM90_UNIT) {
+      smallest = __nvvm_fmin_ftz_f(smallest, __builtin_fabsf(results[i]));
+      largest = __nvvm_fmax_ftz_f(largest, __builtin_fabsf(results[i]));
+    }
+    if (smallest < 0x1p-40f || largest > 0x1p40f) return false;
+    SM90_EACH(SM90_UNIT) {
+      const float erf = exact_erf(exact_quotient(results[i], c->divisor, c->reciprocal));
+      results[i] = ((erf + c->addend) * results[i]) * c->factor;
+    }
+  }
+  SM90_EACH(SM90_UNIT) values[i] = c->tensor ? results[i] + tensor[i] : results[i];
+  return true;
+}
+
 SM90_INLINE void finish_tile(const exact_args *args, const exact_tile *t) {
   enum { UNITS = TILE_N / SM90_UNIT, COUNT = TILE_M * UNITS };
+  const plain_chain plain = read_chain(args);
   const sm90_chain chain = {
       .operands = {(const float *)args->operands[0], (const float *)args->operands[1]},
       .params = &args->chain,
@@ -71,7 +139,9 @@ SM90_INLINE void finish_tile(const exact_args *args, const exact_tile *t) {
         .cols = args->p.cols};
     shared_load4(room_at((row * RESULT_PITCH + col) * 4), values);
     shared_load4(room_at((row * RESULT_PITCH + col) * 4 + 16), values + 4);
-    chain_apply(&chain, &at, values, 1);
+    if (!plain.is_plain || !apply_plain(&plain, &at, values)) {
+      chain_apply(&chain, &at, values, 1);
+    }
     store_units((float *)args->y, &at, values, 1);
   }
 }

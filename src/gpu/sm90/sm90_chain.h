@@ -244,12 +244,7 @@ SM90_INLINE void operate_all(uint32_t op,
     SM90_EACH(count) values[i] *= others[i];
   } else if (op == CHAIN_RELU) {
     SM90_EACH(count) values[i] = om_max(values[i], 0.0f);
-#if OM_EXACT /* what Gelu is made of */
-  } else if (op == CHAIN_ERF) {
-    SM90_EACH(count) values[i] = exact_erf(values[i]);
-  } else if (op == CHAIN_DIV && !is_swapped) {
-    SM90_EACH(count) values[i] = om_div(values[i], others[i]);
-#else
+#if !OM_EXACT
   } else if (op == CHAIN_GELU) {
     SM90_EACH(count) values[i] = fast_gelu(values[i]);
 #endif

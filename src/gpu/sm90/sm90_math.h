@@ -22,4 +22,26 @@
 #endif
 #include "cpu/exact/om_exact_math.h"
 
+#if OM_EXACT
+/* a * b + c, rounded once, with subnormals. It serves to find a quotient's remainder, which is a
+ * number without any rounding; no exact sum is made so. */
+static inline __attribute__((always_inline, unused)) float exact_fma(float a, float b, float c) {
+  float result;
+  __asm__("fma.rn.f32 %0, %1, %2, %3;" : "=f"(result) : "f"(a), "f"(b), "f"(c));
+  return result;
+}
+
+/* om_div(a, b) with 1 / b, correctly rounded, in hand; a is within 2^-80 and 2^80, b within 2^-20
+ * and 2^20, or NaN, so that remainders are numbers. The first correction makes it one of the
+ * quotient's neighbours, from which the second, with a reciprocal so exact, makes the nearest
+ * (Markstein). Of a zero it is +0. */
+static inline __attribute__((always_inline, unused)) float exact_quotient(float a,
+                                                                          float b,
+                                                                          float reciprocal) {
+  float q = a * reciprocal;
+  q = exact_fma(exact_fma(-b, q, a), reciprocal, q);
+  return exact_fma(exact_fma(-b, q, a), reciprocal, q);
+}
+#endif
+
 #endif
