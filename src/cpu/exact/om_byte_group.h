@@ -16,9 +16,11 @@ enum {
   OM_BYTE_RUN = 64, /* lanes that om_byte_taps_run takes at once */
 };
 
-/* Copies few bytes, mostly: a call would cost more than that. The last block overlaps those before.
- */
-static inline void om_byte_copy(const uint8_t *from, size_t count, uint8_t *to) {
+/* Copies few bytes, mostly: a call would cost more than that, most of all from a function of wider
+ * vectors, whose upper halves a processor then sets aside. The last block overlaps those before. */
+static inline __attribute__((always_inline)) void om_byte_copy(const uint8_t *from,
+                                                               size_t count,
+                                                               uint8_t *to) {
   if (count >= 16) {
     for (size_t i = 0; i + 16 < count; i += 16) memcpy(to + i, from + i, 16);
     memcpy(to + count - 16, from + count - 16, 16);

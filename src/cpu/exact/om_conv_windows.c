@@ -10,7 +10,6 @@
 #include "cpu/exact/om_conv_windows.h"
 
 #include "base/om_thread.h"
-#include "cpu/exact/om_byte_group.h"
 #include "cpu/exact/om_conv_doubt.h"
 #include "cpu/exact/om_conv_planes.h"
 #include "cpu/exact/om_widths.h"
@@ -336,9 +335,8 @@ TARGET static inline __attribute__((always_inline)) bool run_channel(const job *
     if ((size_t)(c->y_end - y) >= LANES) { /* what is written behind it comes later */
       _mm_storeu_si128((__m128i_u *)(void *)y, _mm512_cvtepi32_epi8(whole));
     } else {
-      uint8_t bytes[LANES];
-      _mm_storeu_si128((__m128i_u *)(void *)bytes, _mm512_cvtepi32_epi8(whole));
-      om_byte_copy(bytes, g.count, y);
+      const __mmask16 own = (__mmask16)((1u << g.count) - 1);
+      _mm512_mask_cvtepi32_storeu_epi8(y, own, whole);
     }
     if (!conv->floats) continue;
     const uint32_t found = find_doubts(kept, _mm512_sub_ps(shifted, shift), limit);
