@@ -2,8 +2,8 @@
  * result's place. Results are computed for all places in a row; those behind the end of a row of
  * planes are left out when y is stored.
  *
- * Many channels are a product: two strips of 32 places by 256 channels of y, which threads take in
- * any order. The terms of a strip are brought into a panel (om_byte_group.h), whose sign is the
+ * Many channels are a product: two strips of 32 places by 256 channels of y or fewer, which threads
+ * take in any order. The terms of a strip are brought into a panel (om_byte_group.h), whose sign is the
  * other one than that of w. Of a channel alone (depthwise) the panel holds rows of its plane, four
  * taps one above the other, and windows overlap in it; or om_conv_windows.h does it.
  *
@@ -26,7 +26,8 @@ enum {
   AXES = OM_CONV_AXES,
   LANES = OM_BYTE_LANES,
   STRIPS = 2,     /* side by side: lines of y are written in full, weights read half as often */
-  PART = 256,     /* channels of y that share a panel */
+  PART = 256,     /* channels of y that share a panel, at most */
+  FEWEST = 4,     /* pieces for more than one thread */
   BLOCK = 32,     /* of them, whose sums stand in the first cache */
   CHUNK = 512,    /* places of a depthwise channel at a time */
   MAX_SHIFT = 64, /* and how far their windows may reach */
@@ -45,6 +46,7 @@ typedef struct plan {
   size_t slot_count;
   size_t items;         /* of an image */
   size_t places, parts; /* that the items of a group are cut into */
+  size_t part;          /* channels of each but the last */
   size_t lines;         /* of a depthwise panel */
   size_t span;          /* columns of each */
 } plan;
@@ -114,11 +116,23 @@ static void plan_depthwise(const om_conv_pass *pass, plan *p) {
                                doubts_bytes(p, CHUNK));
 }
 
-static void plan_product(const om_conv_pass *pass, plan *p) {
+/* Few places of a small picture are as few pieces for all channels, and each part brings them into
+ * panels once more: only threads are worth that. */
+static size_t part_of(const om_conv_pass *pass, const plan *p, bool is_alone) {
+  const size_t out_channels = (size_t)pass->out_channels;
+  const size_t pieces = om_size_times((size_t)pass->groups, p->places);
+  if (is_alone || pieces >= FEWEST) return PART;
+  const size_t parts = (FEWEST + pieces - 1) / larger(pieces, 1);
+  const size_t channels = om_size_align((out_channels + parts - 1) / parts, BLOCK);
+  return at_most(larger(channels, BLOCK), PART);
+}
+
+static void plan_product(const om_conv_pass *pass, bool is_alone, plan *p) {
   const size_t out_channels = (size_t)pass->out_channels;
   const size_t channels = (size_t)(pass->groups * pass->in_channels);
   p->places = (p->x.results + STRIPS * LANES - 1) / (STRIPS * LANES);
-  p->parts = (out_channels + PART - 1) / PART;
+  p->part = part_of(pass, p, is_alone);
+  p->parts = (out_channels + p->part - 1) / p->part;
   p->items = om_size_times((size_t)pass->groups, om_size_times(p->places, p->parts));
   p->planes_bytes =
       p->x.is_in_place ? 0 : aligned(om_size_plus(om_size_times(p->x.channel, channels), SLACK));
@@ -127,14 +141,15 @@ static void plan_product(const om_conv_pass *pass, plan *p) {
   p->slot_bytes = om_size_plus(aligned(om_size_plus(sums, panels)), doubts_bytes(p, BLOCK * LANES));
 }
 
-static plan plan_of(const om_conv_pass *pass, bool has_floats) {
+/* Sums of integers are the same in any pieces. */
+static plan plan_of(const om_conv_pass *pass, bool has_floats, bool is_alone) {
   plan p = {.x = om_conv_planes_of(pass), .has_floats = has_floats};
   p.terms = (size_t)om_conv_terms(pass);
   p.is_depthwise = is_depthwise(pass, &p);
   if (p.is_depthwise) {
     plan_depthwise(pass, &p);
   } else {
-    plan_product(pass, &p);
+    plan_product(pass, is_alone, &p);
   }
   p.slot_count = at_most(p.items, MAX_SLOTS);
   return p;
@@ -162,7 +177,7 @@ static size_t roundings_bytes(const plan *p) {
 }
 
 size_t om_conv_bytes_scratch(const om_conv_pass *pass, bool has_floats) {
-  const plan p = plan_of(pass, has_floats);
+  const plan p = plan_of(pass, has_floats, false); /* no fewer slots than those of one thread */
   const size_t own =
       om_size_plus(om_size_times(p.slot_bytes, p.slot_count), p.is_depthwise ? 0 : p.planes_bytes);
   const size_t lists = om_size_plus(limits_bytes(pass, &p), roundings_bytes(&p));
@@ -450,10 +465,10 @@ static void run_block(
 static void run_item(const job *j, size_t item, product_slot *own) {
   const plan *p = j->p;
   const size_t per_group = (size_t)j->c->pass->out_channels;
-  const size_t part = item / p->places % p->parts * PART;
+  const size_t part = item / p->places % p->parts * p->part;
   const size_t group = item / p->places / p->parts;
   const size_t begin = group * per_group + part;
-  const size_t end = begin + at_most(per_group - part, PART);
+  const size_t end = begin + at_most(per_group - part, p->part);
   cut_strips(p, item % p->places * STRIPS * LANES, own);
   for (size_t i = 0; i < own->strip_count; ++i) fill_strip(j, group, &own->strips[i]);
   for (size_t channel = begin; channel < end && !om_is_cancelled(j->ctx); channel += BLOCK) {
@@ -648,7 +663,7 @@ static void run_images(om_ctx *ctx, job *j) {
 
 void om_conv_bytes_run(om_ctx *ctx, const om_conv_bytes *c, void *scratch) {
   enum { CHANNELS = 16 }; /* whose weights are added up at once */
-  const plan p = plan_of(c->pass, c->floats != NULL);
+  const plan p = plan_of(c->pass, c->floats != NULL, ctx->thread_count == 1);
   const size_t out_channels = out_channels_of(c->pass);
   const uint32_t flip = c->is_x_signed == c->is_w_signed ? 0x80 : 0;
   job j = {.ctx = ctx,
