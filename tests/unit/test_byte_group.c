@@ -15,7 +15,9 @@
 #define om_byte_taps_run   picked_taps
 #define om_byte_dots_run   picked_dots
 #define om_byte_finish_run picked_finish
+#define om_byte_has_tiles  asked_for_tiles
 #include "cpu/exact/om_byte_group.c"
+#include "harness/om_test_skip.h"
 
 enum { MOST_ROWS = 19, MOST_TERMS = 70, STRIDE = MOST_TERMS + 3 };
 
@@ -89,6 +91,42 @@ static void the_largest_fit(void **state) {
     memset(a, bytes[i / 3], sizeof a);
     memset(panel, bytes[i % 3], sizeof panel);
     check_widths();
+  }
+}
+
+/* Some rows and terms more than the others take: two blocks of tiles, steps of all lengths. */
+static void tiles_are_exact(void **state) {
+  enum { ROWS = 67, TERMS = 262 };
+  static uint8_t rows_of_a[ROWS * TERMS], lines[(TERMS + 3) / 4 * OM_BYTE_LANES * 4];
+  static uint32_t want[ROWS * OM_BYTE_LANES], got[ROWS * OM_BYTE_LANES];
+  uint32_t seed = 7;
+  (void)state;
+  if (!asked_for_tiles()) OM_TEST_SKIP("this processor has no tiles of bytes, or they are kept");
+  for (size_t i = 0; i < sizeof rows_of_a; ++i) {
+    rows_of_a[i] = (uint8_t)((seed = seed * 1664525u + 1u) >> 24);
+  }
+  for (size_t i = 0; i < sizeof lines; ++i) {
+    lines[i] = (uint8_t)((seed = seed * 1664525u + 1u) >> 24);
+  }
+  for (size_t rows = 1; rows <= ROWS; ++rows) {
+    for (size_t terms = 1; terms <= TERMS; ++terms) {
+      for (int kind = 0; kind < 4; ++kind) {
+        om_byte_group g = {.a = rows_of_a,
+                           .a_stride = terms,
+                           .rows = rows,
+                           .is_a_signed = kind % 2 != 0,
+                           .panel = lines,
+                           .terms = terms,
+                           .is_first = kind / 2 != 0,
+                           .sums = want};
+        for (size_t i = 0; i < OM_COUNT_OF(want); ++i) want[i] = got[i] = (uint32_t)i * 77777u;
+        picked_run(&g);
+        g.has_tiles = true;
+        g.sums = got;
+        picked_run(&g);
+        if (memcmp(want, got, sizeof want) != 0) fail_msg("%zu terms, %zu rows", terms, rows);
+      }
+    }
   }
 }
 
@@ -307,6 +345,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sums_are_exact),
       cmocka_unit_test(the_largest_fit),
+      cmocka_unit_test(tiles_are_exact),
       cmocka_unit_test(panels_have_each_term),
       cmocka_unit_test(windows_overlap),
       cmocka_unit_test(rows_of_one),

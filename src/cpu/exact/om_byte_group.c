@@ -10,6 +10,12 @@
 #  include <immintrin.h>
 #endif
 
+#if defined(__x86_64__) && defined(__linux__)
+#  define OM_HAS_TILES 1
+#  include <sys/syscall.h>
+#  include <unistd.h>
+#endif
+
 static inline __attribute__((always_inline)) int load_four(const uint8_t *from) {
   int four;
   memcpy(&four, from, sizeof four);
@@ -307,6 +313,132 @@ static inline __attribute__((always_inline)) whole_x4 dot_bytes(whole_x4 sum,
 #  include "cpu/exact/om_byte_group.inc"
 #endif
 
+/* ---- Tiles ---- */
+
+#ifdef OM_HAS_TILES
+#  define TARGET_TILES __attribute__((target("amx-tile,amx-int8")))
+
+enum {
+  TILE_ROWS = 16,
+  TILE_BYTES = 64,      /* of a row */
+  FEWEST_BYTES = 2048,  /* of a, for which setting tiles up, 0.13 us, is worth while, */
+  FEWEST_TILE_ROWS = 8, /* and rows and terms: one takes as long as all of a tile */
+  FEWEST_TILE_TERMS = 16,
+};
+
+/* As LDTILECFG reads it. */
+typedef struct tile_shapes {
+  uint8_t palette, start_row, unused[14];
+  uint16_t row_bytes[16];
+  uint8_t rows[16];
+} tile_shapes;
+
+/* `terms` of each row of a at a time. Sums are tiles 0 and 1 of the upper rows, 2 and 3 of the
+ * lower ones, a 4 and 5, the panel 6 and 7. */
+static tile_shapes shapes_of(size_t rows, size_t terms) {
+  tile_shapes t = {.palette = 1};
+  const size_t upper = rows < TILE_ROWS ? rows : TILE_ROWS;
+  const size_t lower = rows - upper < TILE_ROWS ? rows - upper : TILE_ROWS;
+  for (size_t i = 0; i < 8; ++i) {
+    const size_t height = i < 2 || i == 4 ? upper : i < 6 ? lower : terms / 4;
+    t.rows[i] = (uint8_t)height;
+    t.row_bytes[i] = height == 0 ? 0 : (uint16_t)(i == 4 || i == 5 ? terms : TILE_BYTES);
+  }
+  return t;
+}
+
+/* Tiles are read and written behind the compiler's back. */
+#  define OM_TILES_SEE_MEMORY() __asm__ volatile("" ::: "memory")
+
+/* Up to 32 rows. */
+TARGET_TILES static void sum_tiles(const om_byte_group *g, size_t row, size_t terms, size_t steps) {
+  enum { STRIDE = OM_BYTE_LANES * 4, HALF = OM_BYTE_LANES / 2 };
+  const size_t a_stride = g->a_stride;
+  const uint8_t *a = g->a + row * a_stride, *panel = g->panel;
+  uint32_t *const upper = g->sums + row * OM_BYTE_LANES;
+  uint32_t *const lower = upper + TILE_ROWS * OM_BYTE_LANES;
+  const bool has_lower = g->rows - row > TILE_ROWS;
+  if (g->is_first) {
+    _tile_zero(0);
+    _tile_zero(1);
+    if (has_lower) _tile_zero(2);
+    if (has_lower) _tile_zero(3);
+  } else {
+    _tile_loadd(0, upper, STRIDE);
+    _tile_loadd(1, upper + HALF, STRIDE);
+    if (has_lower) _tile_loadd(2, lower, STRIDE);
+    if (has_lower) _tile_loadd(3, lower + HALF, STRIDE);
+  }
+  for (; steps > 0; --steps) {
+    _tile_loadd(4, a, a_stride);
+    _tile_loadd(6, panel, STRIDE);
+    _tile_loadd(7, panel + TILE_BYTES, STRIDE);
+    if (has_lower) _tile_loadd(5, a + TILE_ROWS * a_stride, a_stride);
+    if (g->is_a_signed) {
+      _tile_dpbsud(0, 4, 6);
+      _tile_dpbsud(1, 4, 7);
+      if (has_lower) _tile_dpbsud(2, 5, 6);
+      if (has_lower) _tile_dpbsud(3, 5, 7);
+    } else {
+      _tile_dpbusd(0, 4, 6);
+      _tile_dpbusd(1, 4, 7);
+      if (has_lower) _tile_dpbusd(2, 5, 6);
+      if (has_lower) _tile_dpbusd(3, 5, 7);
+    }
+    a += terms;
+    panel += terms * OM_BYTE_LANES;
+  }
+  _tile_stored(0, upper, STRIDE);
+  _tile_stored(1, upper + HALF, STRIDE);
+  if (has_lower) _tile_stored(2, lower, STRIDE);
+  if (has_lower) _tile_stored(3, lower + HALF, STRIDE);
+}
+
+/* The terms go in steps that are alike, since tiles keep their shapes; the few that are left go
+ * without tiles. */
+TARGET_TILES static void run_tiles(const om_byte_group *g) {
+  enum { ROWS = 2 * TILE_ROWS };
+  if (g->rows < FEWEST_TILE_ROWS || g->terms < FEWEST_TILE_TERMS ||
+      g->rows * g->terms < FEWEST_BYTES) {
+    run_vnni(g);
+    return;
+  }
+  const size_t steps = (g->terms + TILE_BYTES - 1) / TILE_BYTES;
+  const size_t terms = g->terms / steps / 4 * 4;
+  size_t shaped = 0; /* rows that the tiles have */
+  for (size_t row = 0; row < g->rows; row += ROWS) {
+    const size_t rows = g->rows - row < ROWS ? g->rows - row : ROWS;
+    if (rows != shaped) {
+      const tile_shapes shapes = shapes_of(rows, terms);
+      OM_TILES_SEE_MEMORY();
+      _tile_loadconfig(&shapes);
+      shaped = rows;
+    }
+    sum_tiles(g, row, terms, steps);
+  }
+  _tile_release();
+  if (steps * terms == g->terms) return;
+  om_byte_group rest = *g;
+  rest.a += steps * terms;
+  rest.panel += steps * terms * OM_BYTE_LANES;
+  rest.terms -= steps * terms;
+  rest.is_first = false;
+  run_vnni(&rest);
+}
+
+/* Linux gives a process the tiles' state when it asks for it, and again when it asks again. */
+bool om_byte_has_tiles(void) {
+  enum { REQUEST = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
+  return __builtin_cpu_supports("amx-int8") && __builtin_cpu_supports("avx512vnni") &&
+         __builtin_cpu_supports("avx512bw") && syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
+}
+
+#else
+bool om_byte_has_tiles(void) {
+  return false;
+}
+#endif
+
 /* ---- The widest ---- */
 
 #if defined(__x86_64__)
@@ -328,6 +460,12 @@ void om_byte_panel_fill(const om_byte_panel *p) {
 }
 
 void om_byte_group_run(const om_byte_group *g) {
+#ifdef OM_HAS_TILES
+  if (g->has_tiles) {
+    run_tiles(g);
+    return;
+  }
+#endif
   OM_PICK_512(run_vnni, g)
   OM_PICK("avx2", run_avx2, g)
   OM_NARROWEST(run)(g);

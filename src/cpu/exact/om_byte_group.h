@@ -71,8 +71,13 @@ typedef struct om_byte_group {
   const uint8_t *panel; /* of OM_BYTE_LANES columns */
   size_t terms;
   bool is_first;
+  bool has_tiles; /* om_byte_has_tiles */
   uint32_t *sums; /* rows * OM_BYTE_LANES */
 } om_byte_group;
+
+/* Whether this process may use the processor's tiles of 16 by 64 bytes, asked of the system: once
+ * for a whole product, not for each group. */
+bool om_byte_has_tiles(void);
 
 void om_byte_group_run(const om_byte_group *g);
 

@@ -2,10 +2,10 @@
  * result's place. Results are computed for all places in a row; those behind the end of a row of
  * planes are left out when y is stored.
  *
- * Many channels are a product: two strips of 32 places by 256 channels of y or fewer, which threads
- * take in any order. The terms of a strip are brought into a panel (om_byte_group.h), whose sign is the
- * other one than that of w. Of a channel alone (depthwise) the panel holds rows of its plane, four
- * taps one above the other, and windows overlap in it; or om_conv_windows.h does it.
+ * Many channels are a product: two strips of 32 places by 256 channels of y or fewer, which
+ * threads take in any order. The terms of a strip are brought into a panel (om_byte_group.h), whose
+ * sign is the other one than that of w. Of a channel alone (depthwise) the panel holds rows of its
+ * plane, four taps one above the other, and windows overlap in it; or om_conv_windows.h does it.
  *
  *     scratch: [what is added to each channel] [offsets of terms] [planes of an image] [slots]
  *     slot:    [sums] [bytes on their way to y] [panel]; of a channel alone its planes, too
@@ -192,6 +192,7 @@ typedef struct job {
   const om_conv_bytes *c;
   const plan *p;
   bool has_w_zeros;
+  bool has_tiles; /* om_byte_has_tiles, of products */
   uint8_t flip;   /* what gives x the other sign than w's */
   uint32_t zero;  /* x_zero with that sign */
   uint32_t *adds; /* of each channel: its bias, and what zero points make of its weights */
@@ -455,6 +456,7 @@ static void run_block(
                                      .panel = s->panel,
                                      .terms = terms,
                                      .is_first = true,
+                                     .has_tiles = j->has_tiles,
                                      .sums = own->sums});
   for (size_t row = 0; j->has_w_zeros && row < rows; ++row) {
     take_zero(LANES, (uint32_t)c->w_zeros[channel + row], s->cols, own->sums + row * LANES);
@@ -691,6 +693,7 @@ void om_conv_bytes_run(om_ctx *ctx, const om_conv_bytes *c, void *scratch) {
     om_conv_windows_run(ctx, &w, j.offsets);
     return;
   }
+  j.has_tiles = !p.is_depthwise && om_byte_has_tiles();
   if (offsets_bytes(&p) > 0) list_offsets(c->pass, &p, j.offsets);
   run_images(ctx, &j);
 }

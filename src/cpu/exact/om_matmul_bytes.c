@@ -38,6 +38,7 @@ typedef struct job {
   uint32_t *row_sums; /* of a less its zero points; where b has any */
   bool has_a_zeros;
   bool has_b_zeros; /* as the panel's bytes have them */
+  bool has_tiles;   /* om_byte_has_tiles */
   slot *slots;
   size_t row_parts, strips, part_count, slot_count;
 } job;
@@ -320,6 +321,7 @@ static void sum_panel(const job *j, const strip *s, size_t k, size_t count, slot
                      .panel = p->panels ? p->panels + panel_at : own->panel,
                      .terms = count,
                      .is_first = k == 0,
+                     .has_tiles = j->has_tiles,
                      .sums = own->col_sums};
   if (!p->panels) pack(p, s->b + k * p->m.b_depth_stride, count, s->width, own->panel);
   if (j->has_a_zeros) om_byte_group_run(&g);
@@ -403,6 +405,7 @@ void om_matmul_bytes_run(om_ctx *ctx, const om_matmul_bytes *p, size_t a_rows, v
            .a = p->a,
            .a_stride = m->depth,
            .row_sums = scratch,
+           .has_tiles = om_byte_has_tiles(),
            .slots = (slot *)(void *)(turned + turned_bytes(m, a_rows)),
            .row_parts = row_parts_of(m),
            .strips = strips_of(m),
