@@ -158,16 +158,19 @@ static void one_session_on_the_cpu(void **state) {
 
 static void sessions_on_the_null_device(void **state) {
   (void)state;
+  if (!om_gpu_provider()) OM_TEST_SKIP("this build has no GPU package");
   run_workers("null", NOTHING);
 }
 
 static void sessions_that_share_the_null_device(void **state) {
   (void)state;
+  if (!om_gpu_provider()) OM_TEST_SKIP("this build has no GPU package");
   run_workers("null", DEVICE);
 }
 
 static void one_session_on_the_null_device(void **state) {
   (void)state;
+  if (!om_gpu_provider()) OM_TEST_SKIP("this build has no GPU package");
   run_workers("null", SESSION);
 }
 

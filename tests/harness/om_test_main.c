@@ -269,7 +269,8 @@ static void run_on_backend(runner *r,
   c.ctx = (om_ctx){.allocator = om_default_allocator(), .error = &c.error, .thread_count = 1};
   const bool needs_vulkan =
       strcmp(name, "vulkan") == 0 || strcmp(name, "wide") == 0 || strcmp(name, "alone") == 0;
-  if (needs_vulkan && !r->has_vulkan) {
+  const bool is_missing = strcmp(name, "null") == 0 && !om_test_backend_is_there(name);
+  if (is_missing || (needs_vulkan && !r->has_vulkan)) {
     ++r->skipped;
     printf("ok %u - %s/%s on %s # SKIP no device\n",
            r->passed + r->failed + r->skipped,
