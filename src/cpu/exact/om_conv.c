@@ -459,7 +459,7 @@ static size_t list_bytes(const om_conv_pass *pass) {
     const om_conv_axis *a = &pass->axes[axis];
     terms = at_most(terms, LISTED_TERMS) * ((a->kernel - 1) / a->kernel_step + 1);
   }
-  return (size_t)at_most(terms, LISTED_TERMS) * sizeof(term);
+  return om_size_align((size_t)at_most(terms, LISTED_TERMS) * sizeof(term), 64); /* as list_all */
 }
 
 static size_t own_bytes(const om_conv_pass *flat, size_t elem_bytes) {
