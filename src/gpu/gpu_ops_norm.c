@@ -23,7 +23,7 @@ static bool are_dense(const om_gpu_rows *rows, const om_norm_place *place) {
   return is_plain && (is_dense || rows->row_count <= 1);
 }
 
-enum { CORES = 132, WARPS = 16 }; /* of an H200, and of a workgroup of norm_sm90.c: a row each */
+enum { CORES = 132, MOST_ROWS = 16 * CORES }; /* of an H200, and of norm_sm90.c */
 
 /* The kernel of sm90/norm_sm90.c for these rows, of octets; false: none is. Scale and bias are read
  * before other launches are done: they are constants. */
@@ -40,7 +40,7 @@ static bool find_sm90_kernel(const om_gpu_binder *b,
   };
   const bool is_half = om_gpu_input(b, 0)->dtype == OM_DTYPE_F16;
   if (!om_gpu_takes_sm90(b, OM_MODE_FAST) || !are_dense(rows, place)) return false;
-  if (rows->row_count > CORES * WARPS || rows->row_elems % 8 != 0) return false;
+  if (rows->row_count > MOST_ROWS || rows->row_elems % 8 != 0) return false;
   if (!om_gpu_input(b, 1)->data) return false;
   if (om_gpu_input(b, 2) && !om_gpu_input(b, 2)->data) return false;
   for (size_t i = OM_COUNT_OF(kernels); i-- > 0;) {
@@ -50,12 +50,18 @@ static bool find_sm90_kernel(const om_gpu_binder *b,
   return true;
 }
 
-/* A workgroup a core, each of as few rows as that leaves, but four: fewer workgroups count faster.
- */
-static void spread_sm90(const om_gpu_binder *b, const om_gpu_rows *rows, uint32_t groups[3]) {
-  enum { FEW_ROWS = 4 };
-  const uint64_t count = om_gpu_pieces(rows->row_count, FEW_ROWS);
-  om_gpu_spread_groups(b, count < CORES ? count : CORES, groups);
+/* Workgroups of a warp for each row. One a core, each of as few rows as that leaves, but four:
+ * fewer workgroups count faster. More of them where that many have too few warps. */
+static void spread_sm90(const om_gpu_binder *b,
+                        om_shader shader,
+                        const om_gpu_rows *rows,
+                        uint32_t groups[3]) {
+  enum { FEW_ROWS = 4, WARP = 32 };
+  const uint64_t least =
+      om_gpu_pieces(rows->row_count, om_shader_get(shader)->workgroup_size[0] / WARP);
+  const uint64_t most = om_gpu_pieces(rows->row_count, FEW_ROWS);
+  const uint64_t spread = most < CORES ? most : CORES;
+  om_gpu_spread_groups(b, spread > least ? spread : least, groups);
 }
 
 /* Rows in subgroups; else in workgroups of 256, whose lanes keep eight elements. Sets the constants
@@ -138,7 +144,7 @@ static const char *bind_rows(om_gpu_binder *b, const om_rows *rows, const om_nor
   d->chain_value = to.index;
   d->chain.inner = d->chain.channels = 1;
   if (is_sm90) {
-    spread_sm90(b, &fields, d->groups);
+    spread_sm90(b, shader, &fields, d->groups);
   } else {
     om_gpu_rows_spread(b, &fields, d);
   }

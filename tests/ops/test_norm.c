@@ -122,6 +122,15 @@ static const om_op_case fused_cases[] = {
     {.name = "half_residual_of_octets",
      .inputs = {"f16 700x1480", "f16 700x1480", "f16 1480 const", "f16 1480 const"},
      .graph = "s = Add(x0, x1); y0 = LayerNormalization(s, x2, x3)"},
+    {.name = "half_residual_between_products",
+     .inputs = {"f16 1500x64",
+                "f16 64x384 const",
+                "f16 1500x384",
+                "f16 384 const",
+                "f16 384 const",
+                "f16 384x64 const"},
+     .graph = "p = MatMul(x0, x1); s = Add(p, x2); n = LayerNormalization(s, x3, x4); "
+              "y0 = MatMul(n, x5)"},
     {.name = "half_residual_and_chain",
      .inputs = {"f16 2200x376", "f16 2200x376", "f16 376 const", "f16 376 const", "f16 2200x376"},
      .graph = "s = Add(x0, x1); n = LayerNormalization(s, x2, x3); m = Mul(n, x3); "

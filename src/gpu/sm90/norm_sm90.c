@@ -10,14 +10,14 @@
  * Of float16 the residual may be float32, and the sum or the result may be stored as float32, too
  * (common/residual.glsl has the numbers): what is added to again later is not rounded in between.
  *
- * There is at most one workgroup a core, whose warps have every so many-th row: for what is short
- * between other kernels for Hopper. Two fit on a core where the registers allow it, half of them
- * for each: so all that wait for their turn have a place before the last core is free, and the
- * launch behind begins sooner.
+ * A launch has as many workgroups as there are cores, unless those have too few warps for a row
+ * each: for what is short between other kernels for Hopper. Two fit on a core where the registers
+ * allow it, half of them for each: so all that wait for their turn have a place before the last
+ * core is free, and the launch behind begins sooner.
  */
 //! kernel norm_sm90_768        bindings=r,r,r,r,w,r,r params=56 constants=3 threads=512 shared=49408 blocks=2 chain=1 turns=1 FLOAT=1 OCTETS=3
 //! kernel norm_sm90_2048       bindings=r,r,r,r,w,r,r params=56 constants=3 threads=512 shared=49408 blocks=1 chain=1 turns=1 FLOAT=1 OCTETS=8
-//! kernel norm_sm90_768_half   bindings=r16,r16,r16,r,w16,w,r16,r16 params=56 constants=3 threads=512 shared=49408 blocks=1 chain=1 turns=1 FLOAT=0 OCTETS=3
+//! kernel norm_sm90_768_half   bindings=r16,r16,r16,r,w16,w,r16,r16 params=56 constants=3 threads=256 shared=49408 blocks=2 chain=1 turns=1 FLOAT=0 OCTETS=3
 //! kernel norm_sm90_2048_half  bindings=r16,r16,r16,r,w16,w,r16,r16 params=56 constants=3 threads=512 shared=49408 blocks=1 chain=1 turns=1 FLOAT=0 OCTETS=8
 #define FLOAT_RESULT FLOAT
 #if FLOAT
@@ -160,17 +160,22 @@ SM90_INLINE void store_wide(
 }
 #endif
 
-/* A row's units, with the residual. */
+/* A row's units, with the residual. All that is read is on its way before anything waits for it. */
 SM90_INLINE void load_row(const norm_args *args, uint32_t row, float values[UNITS][SM90_UNIT]) {
   const uint32_t begin = row * args->p.row_elems;
+  word4 own[UNITS];
   SM90_UNROLL for (uint32_t k = 0; k < UNITS; ++k) {
-    load_unit((const sm90_element *)args->input + begin + unit_of(args, k) * SM90_UNIT, values[k]);
+    own[k] = global_load4((const sm90_element *)args->input + begin + unit_of(args, k) * SM90_UNIT);
   }
-  if ((args->residual & RESIDUAL_KIND) == 0) return;
+  if ((args->residual & RESIDUAL_KIND) == 0) {
+    SM90_UNROLL for (uint32_t k = 0; k < UNITS; ++k) unpack(own[k], values[k]);
+    return;
+  }
   SM90_UNROLL for (uint32_t first = 0; first < UNITS; first += FETCHED) {
     float residual[FETCHED][SM90_UNIT];
     load_residual(args, begin, first, residual);
     SM90_UNROLL for (uint32_t k = 0; k < FETCHED; ++k) {
+      unpack(own[first + k], values[first + k]);
       SM90_EACH(SM90_UNIT) values[first + k][i] += residual[k][i];
       store_wide(args, STORES_SUM, row, first + k, values[first + k]);
     }
