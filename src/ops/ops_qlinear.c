@@ -244,30 +244,59 @@ static om_status infer_pool(om_ctx *ctx, const om_op_call *call) {
   return om_rule_set(ctx, call, 0, x->dtype, x->rank, dims);
 }
 
-static om_status run_pool(om_ctx *ctx, const om_op_call *call) {
-  const om_qlinear_params *p = call->params;
-  const om_tensor *x = call->inputs[X];
-  const om_tensor *y = call->outputs[0];
-  const om_qlinear_scale from = scale_at(call, X_SCALE);
-  const om_qlinear_scale to = scale_at(call, Y_SCALE);
-  const size_t channels = (size_t)x->dims[p->is_channels_last ? x->rank - 1 : 1];
-  const size_t places = om_tensor_elems(y) ? om_tensor_elems(x) / om_tensor_elems(y) : 0;
-  const float factor = om_div(from.scale, to.scale * (float)places);
-  const uint8_t *in = x->data;
-  (void)ctx;
-  for (size_t i = 0; i < om_tensor_elems(y); ++i) {
-    const size_t step = p->is_channels_last ? channels : 1;
-    const size_t first =
-        p->is_channels_last ? i / channels * channels * places + i % channels : i * places;
-    int64_t sum = 0;
-    for (size_t k = 0; k < places; ++k) {
-      const uint8_t byte = in[first + k * step];
-      sum += x->dtype == OM_DTYPE_I8 && byte > 127 ? (int64_t)byte - 256 : (int64_t)byte;
-    }
-    sum -= (int64_t)places * (int64_t)from.zero;
-    const float value = om_round((float)sum * factor) + to.zero;
-    om_cast_elems(OM_DTYPE_F32, &value, y->dtype, (uint8_t *)y->data + i, 1, true);
+typedef struct om_qlinear_pool {
+  const om_tensor *x, *y;
+  om_qlinear_scale from, to;
+  size_t places, step, channels; /* step: from place to place */
+  float factor;
+} om_qlinear_pool;
+
+static int64_t sum_places(const om_qlinear_pool *p, const uint8_t *in) {
+  enum { MOST = 1 << 20 }; /* whose sum does not wrap */
+  const bool is_signed = p->x->dtype == OM_DTYPE_I8;
+  int64_t sum = 0;
+  for (size_t k = 0; p->step == 1 && k < p->places; k += MOST) {
+    const size_t left = p->places - k;
+    sum += (int32_t)om_quantize_sum(in + k, left < MOST ? left : MOST, is_signed);
   }
+  for (size_t k = 0; p->step != 1 && k < p->places; ++k) {
+    const uint8_t byte = in[k * p->step];
+    sum += is_signed && byte > 127 ? (int64_t)byte - 256 : (int64_t)byte;
+  }
+  return sum;
+}
+
+static void pool_range(void *arg, size_t begin, size_t end) {
+  enum { BLOCK = 64 }; /* results that become bytes at once */
+  const om_qlinear_pool *p = arg;
+  const int64_t zeros = (int64_t)p->places * (int64_t)p->from.zero;
+  float values[BLOCK];
+  for (size_t i = begin; i < end; i += BLOCK) {
+    const size_t count = end - i < BLOCK ? end - i : BLOCK;
+    for (size_t at = i; at < i + count; ++at) {
+      const size_t first = p->step == 1
+                               ? at * p->places
+                               : at / p->channels * p->channels * p->places + at % p->channels;
+      const int64_t sum = sum_places(p, (const uint8_t *)p->x->data + first);
+      values[at - i] = om_round((float)(sum - zeros) * p->factor) + p->to.zero;
+    }
+    om_cast_elems(OM_DTYPE_F32, values, p->y->dtype, (uint8_t *)p->y->data + i, count, true);
+  }
+}
+
+static om_status run_pool(om_ctx *ctx, const om_op_call *call) {
+  enum { BYTES = 16384 }; /* of a piece, about */
+  const bool is_channels_last = ((const om_qlinear_params *)call->params)->is_channels_last;
+  om_qlinear_pool p = {.x = call->inputs[X],
+                       .y = call->outputs[0],
+                       .from = scale_at(call, X_SCALE),
+                       .to = scale_at(call, Y_SCALE)};
+  const size_t results = om_tensor_elems(p.y);
+  p.channels = (size_t)p.x->dims[is_channels_last ? p.x->rank - 1 : 1];
+  p.step = is_channels_last ? p.channels : 1;
+  p.places = results ? om_tensor_elems(p.x) / results : 0;
+  p.factor = om_div(p.from.scale, p.to.scale * (float)p.places);
+  om_parallel_for(ctx, results, BYTES / (p.places < BYTES ? p.places + 1 : BYTES), pool_range, &p);
   return OM_OK;
 }
 

@@ -196,6 +196,12 @@ static const om_op_case pool_cases[] = {
                 "i8 1 const = 9"},
      .attrs = "channels_last=1",
      .shapes = {"2x1x1x3"}},
+    {.name = "pieces", /* for threads, and of results in them */
+     .inputs = {"u8 3x200x7x7 range 0 255",
+                "f32 1 const = 0.02",
+                "u8 1 const = 100",
+                "f32 1 const = 0.015",
+                "u8 1 const = 90"}},
     {.name = "rank",
      .inputs = {"u8 2x3", "f32 1", "u8 1", "f32 1", "u8 1"},
      .error = "3 or more",

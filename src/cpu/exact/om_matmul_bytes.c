@@ -11,6 +11,7 @@
 #include "base/om_thread.h"
 #include "cpu/exact/om_byte_group.h"
 #include "cpu/exact/om_clones.h"
+#include "cpu/exact/om_quantize.h"
 
 enum {
   LANES = OM_BYTE_LANES,
@@ -74,18 +75,11 @@ size_t om_matmul_bytes_scratch(const om_matmul *m, size_t a_rows) {
 
 /* ---- Rows of a ---- */
 
-OM_CLONES static uint32_t sum_bytes(const uint8_t *a, size_t count, bool is_signed) {
-  uint32_t sum = 0;
-  const uint32_t flip = is_signed ? 0x80 : 0; /* x + 128 as a byte without sign */
-  for (size_t i = 0; i < count; ++i) sum += a[i] ^ flip;
-  return sum - flip * (uint32_t)count;
-}
-
 static void sum_rows(void *arg, size_t begin, size_t end) {
   const job *j = arg;
   const size_t depth = j->p->m.depth;
   for (size_t row = begin; row < end; ++row) {
-    const uint32_t sum = sum_bytes(j->a + row * j->a_stride, depth, j->p->is_a_signed);
+    const uint32_t sum = om_quantize_sum(j->a + row * j->a_stride, depth, j->p->is_a_signed);
     j->row_sums[row] = sum - (uint32_t)j->p->a_zeros[row] * (uint32_t)depth;
   }
 }

@@ -267,6 +267,13 @@ static inline int32_t order_of(int32_t bits) {
 }
 
 /* The least and the largest of the values and 0, as integers in their order. */
+OM_CLONES uint32_t om_quantize_sum(const uint8_t *x, size_t count, bool is_signed) {
+  uint32_t sum = 0;
+  const uint32_t flip = is_signed ? 0x80 : 0; /* x + 128 as a byte without sign */
+  for (size_t i = 0; i < count; ++i) sum += x[i] ^ flip;
+  return sum - flip * (uint32_t)count;
+}
+
 OM_CLONES static void find_range(const float *values,
                                  size_t count,
                                  int32_t *out_least,

@@ -40,6 +40,9 @@ void om_dequantize_bytes(
 /* The scale and the zero point that a float32 tensor's own range gives, for uint8. */
 void om_quantize_range(const float *values, size_t count, float *out_scale, float *out_zero);
 
+/* The sum of uint8 or int8, which wraps. */
+uint32_t om_quantize_sum(const uint8_t *x, size_t count, bool is_signed);
+
 /* out = values - zero, of 8 bits: float32 holds it exactly. zero (NULL: none) broadcasts to
  * values. */
 void om_quantize_shift(om_ctx *ctx, const om_tensor *values, const om_tensor *zero, float *out);
