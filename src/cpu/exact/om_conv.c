@@ -184,6 +184,11 @@ static int64_t pixel_count(const om_conv_pass *pass) {
   return pass->axes[0].count * pass->axes[1].count * pass->axes[2].count;
 }
 
+/* Elements of a channel of y. */
+static int64_t plane_of(const om_conv_pass *pass) {
+  return pass->axes[0].out * pass->axes[1].out * pass->axes[2].out;
+}
+
 static int64_t tiles_per_image(const om_conv_pass *pass) {
   return (pixel_count(pass) + TILE_PIXELS - 1) / TILE_PIXELS;
 }
