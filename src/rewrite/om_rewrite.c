@@ -22,6 +22,7 @@ static const om_rewrite *const table[] = {
     &om_rewrite_sink_expand,
     &om_rewrite_packed_projections,
     &om_rewrite_transposes,
+    &om_rewrite_pad,
     &om_rewrite_fold_affine,
     &om_rewrite_channels_last,
     &om_rewrite_epilogue,

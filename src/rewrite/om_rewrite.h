@@ -167,6 +167,7 @@ extern const om_rewrite om_rewrite_join_masks;
 extern const om_rewrite om_rewrite_layernorm_from_parts;
 extern const om_rewrite om_rewrite_mask_choices;
 extern const om_rewrite om_rewrite_packed_projections;
+extern const om_rewrite om_rewrite_pad;
 extern const om_rewrite om_rewrite_qlinear;
 extern const om_rewrite om_rewrite_quantized;
 extern const om_rewrite om_rewrite_scaled_products;

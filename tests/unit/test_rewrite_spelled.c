@@ -1,6 +1,6 @@
 /* Rewrites by two spellings of the same: Sum, Mean, Max and Min of several tensors and Einsum
- * beside what they are composed of, masks that are joined, operands that need not be expanded. Both
- * have the same bits. */
+ * beside what they are composed of, masks that are joined, operands that need not be expanded,
+ * zeros that a Conv adds itself. Both have the same bits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@ enum { MOST_ELEMS = 256 };
 typedef struct result {
   float y[MOST_ELEMS];
   size_t count, composed;
-  size_t expands, adds, casts; /* nodes that run */
+  size_t expands, adds, casts, pads; /* nodes that run */
 } result;
 
 /* Runs with x, [3, 4], and w, [4, 4]. */
@@ -41,13 +41,14 @@ static void run(const char *nodes, om_mode mode, result *out) {
   assert_true(out->count > 0 && out->count <= MOST_ELEMS);
   memcpy(out->y, output.tensor.data, out->count * sizeof *out->y);
   assert_int_equal(om_session_diagnose(rig.session, inputs, 2, &d, &rig.error), OM_OK);
-  out->composed = out->expands = out->adds = out->casts = 0;
+  out->composed = out->expands = out->adds = out->casts = out->pads = 0;
   for (size_t i = 0; i < d->node_count; ++i) {
     out->composed += d->nodes[i].reason && strstr(d->nodes[i].reason, "composed of") != NULL;
     if (d->nodes[i].output_count == 0) continue;
     out->expands += strcmp(d->nodes[i].op_type, "Expand") == 0;
     out->adds += strcmp(d->nodes[i].op_type, "Add") == 0;
     out->casts += strcmp(d->nodes[i].op_type, "Cast") == 0;
+    out->pads += strcmp(d->nodes[i].op_type, "Pad") == 0;
   }
   om_text_rig_close(&rig);
 }
@@ -275,14 +276,49 @@ static void operands_that_broadcast_are_not_expanded(void **state) {
   assert_int_equal(check_same(of_another, 0, of_another, 0, OM_MODE_EXACT)->expands, 1);
 }
 
+#define IMAGES                                                                   \
+  "z = Constant() value_ints=[0, 1]; u = Unsqueeze(x, z); k = Unsqueeze(w, z); " \
+  "p = Constant() value_ints=[0, 0, 1, 2, 0, 0, 2, 1]; "
+
+static void zeros_in_front_of_a_convolution_are_its_pads(void **state) {
+  static const struct {
+    const char *padded, *plain;
+  } cases[] = {
+      {IMAGES "q = Pad(u, p); y = Conv(q, k);", IMAGES "y = Conv(u, k) pads=[1, 2, 2, 1];"},
+      {IMAGES "o = Constant() value_float=0.0; q = Pad(u, p, o) mode=\"constant\"; "
+              "y = Conv(q, k) pads=[0, 1, 2, 0] strides=[2, 1];",
+       IMAGES "y = Conv(u, k) pads=[1, 3, 4, 1] strides=[2, 1];"},
+  };
+  static const char *const kept[] = {
+      IMAGES "o = Constant() value_float=0.5; q = Pad(u, p, o); y = Conv(q, k);",
+      IMAGES "o = Constant() value_float=-0.0; q = Pad(u, p, o); y = Conv(q, k);",
+      IMAGES "q = Pad(u, p) mode=\"edge\"; y = Conv(q, k);",
+      IMAGES "q = Pad(u, p); y = Conv(q, k) auto_pad=\"SAME_UPPER\";",
+      IMAGES "q = Pad(u, p); a = Conv(q, k); s = ReduceSum(q); y = Add(a, s);",
+      IMAGES "r = Constant() value_ints=[1, 0, 0, 0, 0, 0, 1, 0]; q = Pad(u, r); y = Conv(q, k);",
+  };
+  (void)state;
+  for (int mode = 0; mode < 2; ++mode) {
+    const om_mode as = mode == 0 ? OM_MODE_EXACT : OM_MODE_FAST;
+    for (size_t i = 0; i < OM_COUNT_OF(cases); ++i) {
+      assert_int_equal(check_same(cases[i].padded, 0, cases[i].plain, 0, as)->pads, 0);
+    }
+    for (size_t i = 0; i < OM_COUNT_OF(kept); ++i) {
+      assert_int_equal(check_same(kept[i], 0, kept[i], 0, as)->pads, 1);
+    }
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(several_tensors_have_the_bits_of_a_chain),
-                                     cmocka_unit_test(einsum_has_the_bits_of_its_products),
-                                     cmocka_unit_test(two_masks_are_added_as_one),
-                                     cmocka_unit_test(a_choice_and_a_mask_are_one),
-                                     cmocka_unit_test(casts_that_change_nothing_go),
-                                     cmocka_unit_test(operands_may_be_absent),
-                                     cmocka_unit_test(a_list_of_lists_takes_no_time),
-                                     cmocka_unit_test(operands_that_broadcast_are_not_expanded)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(several_tensors_have_the_bits_of_a_chain),
+      cmocka_unit_test(einsum_has_the_bits_of_its_products),
+      cmocka_unit_test(two_masks_are_added_as_one),
+      cmocka_unit_test(a_choice_and_a_mask_are_one),
+      cmocka_unit_test(casts_that_change_nothing_go),
+      cmocka_unit_test(operands_may_be_absent),
+      cmocka_unit_test(a_list_of_lists_takes_no_time),
+      cmocka_unit_test(operands_that_broadcast_are_not_expanded),
+      cmocka_unit_test(zeros_in_front_of_a_convolution_are_its_pads)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
