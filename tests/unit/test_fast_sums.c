@@ -93,6 +93,37 @@ static void products_are_near(void **state) {
   om_fast_destroy(&r.ctx, r.fast);
 }
 
+/* One row is no number: its results are none, either, whatever they are cut to. */
+static void a_cut_leaves_nan(void **state) {
+  enum { DEPTH = 16, COLS = 24 };
+  const float bias[COLS] = {0};
+  float w[DEPTH * COLS];
+  float x[2 * DEPTH];
+  float y[2 * COLS];
+  rig r;
+  om_fast_kernel *kernel = NULL;
+  (void)state;
+  for (size_t i = 0; i < OM_COUNT_OF(w); ++i) w[i] = 1.0f;
+  for (size_t i = 0; i < OM_COUNT_OF(x); ++i) x[i] = i == 3 ? NAN : 9.0f;
+  open_rig(&r);
+  const om_fast_product p = {.rank = 2,
+                             .a_dims = {2, DEPTH},
+                             .a_strides = {DEPTH, 1},
+                             .b_dims = {DEPTH, COLS},
+                             .b_strides = {COLS, 1},
+                             .y_dims = {2, COLS},
+                             .b = {.data = w},
+                             .epilogue = {.scale = 1.0f,
+                                          .has_bias = true,
+                                          .activation = OM_FAST_CLIP,
+                                          .alpha = 0.0f,
+                                          .beta = 6.0f}};
+  assert_int_equal(om_fast_product_create(&r.ctx, r.fast, &p, &kernel), OM_OK);
+  run(&r, kernel, &(om_fast_operands){.x = x, .w = w, .bias = bias, .y = y});
+  for (size_t i = 0; i < COLS; ++i) assert_true(isnan(y[i]) && y[COLS + i] == 6.0f);
+  om_fast_destroy(&r.ctx, r.fast);
+}
+
 /* Rows and columns around those at which work is cut into pieces. */
 static void pieces_hold_all_results(void **state) {
   static const int64_t rows[] = {1, 11, 12, 13, 23, 24, 35, 36, 49, 97, 108, 109, 241};
@@ -214,6 +245,7 @@ static void depthwise_pieces_hold_all_results(void **state) {
   open_rig(&r);
   for (size_t i = 0; i < OM_COUNT_OF(extents); ++i) {
     check_depthwise(&r, extents[i][0], extents[i][1], 20);
+    check_depthwise(&r, extents[i][0], extents[i][1], 72);
     check_depthwise(&r, extents[i][0], extents[i][1], 500);
   }
   om_fast_destroy(&r.ctx, r.fast);
@@ -269,6 +301,7 @@ static void tells_of_packed_panels(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products_are_near),
+      cmocka_unit_test(a_cut_leaves_nan),
       cmocka_unit_test(pieces_hold_all_results),
       cmocka_unit_test(convolutions_are_near),
       cmocka_unit_test(depthwise_pieces_hold_all_results),

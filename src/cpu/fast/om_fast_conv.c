@@ -32,6 +32,13 @@ static om_conv_axis axis_of(const om_fast_conv *c, int i, int64_t first) {
                                                  c->pad_begin[i]);
 }
 
+/* Channels that fill half of a vector of 64 bytes at the end would begin every other row, and its
+ * loads, in the middle of a line of the cache. */
+static const om_tile_set *set_apart(size_t channels) {
+  const bool is_half = channels % 16 != 0 && channels % 8 == 0;
+  return om_tile_set_for(is_half ? 8 : channels);
+}
+
 static bool is_apart(const om_fast_conv *c) {
   return c->groups > 1 && c->groups == c->in_channels && c->groups == c->out_channels &&
          om_tile_set_for((size_t)c->groups);
@@ -271,7 +278,7 @@ om_status om_fast_conv_create(om_ctx *ctx,
   for (int i = 0; i < OM_FAST_AXES; ++i) count *= phases[i] = phases_of(conv, i);
   OM_GO(om_fast_kernel_new(ctx, &conv->epilogue, (size_t)count, &kernel));
   kernel->is_apart = is_apart(conv);
-  if (kernel->is_apart) kernel->set = om_tile_set_for((size_t)conv->groups);
+  if (kernel->is_apart) kernel->set = set_apart((size_t)conv->groups);
   for (int64_t i = 0; i < count; ++i) {
     const int64_t first[] = {i / (phases[1] * phases[2]), i / phases[2] % phases[1], i % phases[2]};
     OM_GO(add_pass(ctx, fast, conv, first, kernel, &kernel->passes[i]));
