@@ -8,8 +8,8 @@ enum {
   /* Its invocations, at least: on an NVIDIA H200 (2026-11-30) 14112 were slower than four times as
    * many of conv_depthwise (4.6 and 5.1 us), 47040 faster (8.2 and 6.7). */
   WIDE_LEAST = 32768,
-  /* Of float16 it may make rows of eight results: there 56448 invocations were no faster than
-   * twice as many (6.6 and 6.4 us), 301056 were (15.5 and 17.6). */
+  /* Of float16 and 3x3 it may make rows of eight results: there 56448 invocations were no faster
+   * than twice as many (6.6 and 6.4 us), 301056 were (18.2 and 19.7). */
   EIGHT_LEAST = 65536,
 };
 
@@ -42,13 +42,8 @@ static bool is_wide_depthwise(const om_window *w, const om_conv_depthwise_params
 static om_shader choose_eight(const om_conv_depthwise_params *p, om_shader wide) {
   const bool has_eights = p->in_w % 8 == 0 && p->out_w % 8 == 0;
   if (!has_eights || p->quads / (2 * WIDE_QUADS) < EIGHT_LEAST) return wide;
-  if (wide == OM_SHADER_CONV_DEPTHWISE_WIDE_K3S1_HALF) {
-    return OM_SHADER_CONV_DEPTHWISE_WIDE_K3S1_HALF_8;
-  }
-  if (wide == OM_SHADER_CONV_DEPTHWISE_WIDE_K5S1_HALF) {
-    return OM_SHADER_CONV_DEPTHWISE_WIDE_K5S1_HALF_8;
-  }
-  return wide;
+  return wide == OM_SHADER_CONV_DEPTHWISE_WIDE_K3S1_HALF ? OM_SHADER_CONV_DEPTHWISE_WIDE_K3S1_HALF_8
+                                                         : wide;
 }
 
 const char *om_gpu_bind_conv_depthwise(om_gpu_binder *b, const om_gpu_conv *c) {

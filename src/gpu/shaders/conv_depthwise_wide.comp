@@ -5,9 +5,10 @@
 // one load or two instead of a load a tap, and loads are of 16 bytes (of float16 8; they are converted
 // behind the branch around the load, which would wait for them). Rows and columns of an image are
 // multiples of four, and half a kernel is padded to the left, so that quads are wholly inside or
-// outside. Rows of eight results (COLUMNS=8: float16, stride 1, rows of whole eights) have their own
+// outside. Rows of eight results (COLUMNS=8: 3x3 of float16, rows of whole eights) have their own
 // eight columns in one load, and one store, of 16 bytes: 3x3 of 32x144 of 112x112 took 81.4 us by
-// quads and 76.5 so (NVIDIA H200, 2026-11-30). The order is that of conv_depthwise.comp: taps row by row, in one block.
+// quads and 80 so, where 5x5 took 122.6 and 131 (NVIDIA H200, 2026-12-01). The order is that of
+// conv_depthwise.comp: taps row by row, in one block.
 //
 //! kernel conv_depthwise_wide_k3s1             OM_EXACT=0 K=3 S=1
 //! kernel conv_depthwise_wide_k3s1_exact       OM_EXACT=1 K=3 S=1
@@ -26,7 +27,6 @@
 //! kernel conv_depthwise_wide_k5s2_half        OM_EXACT=0 HALF=1 K=5 S=2
 //! kernel conv_depthwise_wide_k5s2_half_exact  OM_EXACT=1 HALF=1 K=5 S=2
 //! kernel conv_depthwise_wide_k3s1_half_8      OM_EXACT=0 HALF=1 K=3 S=1 COLUMNS=8
-//! kernel conv_depthwise_wide_k5s1_half_8      OM_EXACT=0 HALF=1 K=5 S=1 COLUMNS=8
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
