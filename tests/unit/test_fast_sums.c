@@ -245,7 +245,7 @@ static void depthwise_pieces_hold_all_results(void **state) {
   open_rig(&r);
   for (size_t i = 0; i < OM_COUNT_OF(extents); ++i) {
     check_depthwise(&r, extents[i][0], extents[i][1], 20);
-    check_depthwise(&r, extents[i][0], extents[i][1], 72);
+    check_depthwise(&r, extents[i][0], extents[i][1], 24);
     check_depthwise(&r, extents[i][0], extents[i][1], 500);
   }
   om_fast_destroy(&r.ctx, r.fast);

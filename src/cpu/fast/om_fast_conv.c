@@ -32,11 +32,10 @@ static om_conv_axis axis_of(const om_fast_conv *c, int i, int64_t first) {
                                                  c->pad_begin[i]);
 }
 
-/* Channels that fill half of a vector of 64 bytes at the end would begin every other row, and its
- * loads, in the middle of a line of the cache. */
+/* 24 channels are three vectors of 8, each in one line of the cache. Two of 16 overlap, and every
+ * other one lies across two lines. */
 static const om_tile_set *set_apart(size_t channels) {
-  const bool is_half = channels % 16 != 0 && channels % 8 == 0;
-  return om_tile_set_for(is_half ? 8 : channels);
+  return om_tile_set_for(channels == 24 ? 8 : channels);
 }
 
 static bool is_apart(const om_fast_conv *c) {
