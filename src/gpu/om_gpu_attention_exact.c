@@ -10,6 +10,8 @@
  * Where keys are few there, one kernel does make all three passes (sm90/attention_whole_sm90.c):
  * many of its workgroups are at work on a core together.
  */
+#include <math.h>
+
 #include "abi/attention_pass_params.h"
 #include "gpu/om_gpu_attention.h"
 
@@ -49,6 +51,7 @@ typedef struct exact_pass {
   const om_attention *attention;
   om_attention_pass_params params;
   om_gpu_operand scores, mask;
+  uint32_t flags;
   uint64_t blocks; /* of this turn */
   bool is_half;
   bool is_sm90;
@@ -81,10 +84,22 @@ static om_gpu_dispatch *add_pass(om_gpu_binder *b,
   p->params.group_count = (uint32_t)groups;
   memcpy(d->params, &p->params, sizeof p->params);
   d->params_bytes = sizeof p->params;
-  d->constants[0] = om_gpu_attention_flags(p->attention);
+  d->constants[0] = p->flags;
   d->constant_count = 1;
   om_gpu_spread_groups(b, groups, d->groups);
   return d;
+}
+
+/* A quotient by a power of two is a product with what is 1 by it: the same number, and sooner made.
+ */
+static void prefer_product(exact_pass *p) {
+  const om_scale scale = p->attention->scale;
+  int exponent = 0;
+  if (scale.kind != OM_SCALE_DIV || frexpf(scale.value, &exponent) != 0.5f) return;
+  if (exponent < -100 || exponent > 100) return; /* 1 by it might be no normal number */
+  p->flags &= ~(3u << OM_ATTENTION_SCALE_AT);
+  p->flags |= (uint32_t)OM_SCALE_MUL << OM_ATTENTION_SCALE_AT;
+  p->params.scale = 1.0f / scale.value;
 }
 
 static uint64_t tile_count(const exact_pass *p, const sm90_tile *tile, size_t cols) {
@@ -237,11 +252,13 @@ const char *om_gpu_bind_exact_attention(om_gpu_binder *b,
   exact_pass p = {.attention = a,
                   .mask = mask,
                   .params = make_params(a),
+                  .flags = om_gpu_attention_flags(a),
                   .is_half = om_gpu_input(b, OM_ATTENTION_Q)->dtype == OM_DTYPE_F16};
   const uint64_t blocks = om_attention_batch(a) * p.params.row_blocks;
   const uint64_t block_bytes = (uint64_t)p.params.pitch * BLOCK_ROWS * sizeof(float);
   const uint64_t limit = om_gpu_binder_limits(b)->max_binding_bytes;
   const uint64_t element_bytes = p.params.row_blocks * block_bytes;
+  prefer_product(&p);
   p.is_sm90 = suits_sm90(b, a);
   if (p.is_sm90 && takes_whole(a)) return bind_whole(b, &p);
   p.is_sm90 = p.is_sm90 && element_bytes <= limit && element_bytes <= MOST_SM90_SCRATCH_BYTES;
