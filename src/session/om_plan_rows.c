@@ -64,12 +64,15 @@ static bool order_of(const om_op_call *call, row_order *out) {
   return true;
 }
 
-/* True if the step computes rows, or only gives all elements another shape. */
+/* True if the step computes rows, in a result with the rows' own axes, or only gives all elements
+ * another shape. */
 static bool is_by_rows(const om_op_call *call, uint32_t input, size_t rows) {
   const om_op *op = call->node->op;
   om_strided copy;
   if (!call->inputs[input]) return false;
-  if (op->is_by_rows) return op->is_by_rows(call, input, rows);
+  if (op->is_by_rows) {
+    return call->inputs[input]->rank == call->outputs[0]->rank && op->is_by_rows(call, input, rows);
+  }
   if (input != 0 || !op->describe_move || call->node->output_count != 1) return false;
   if (!op->describe_move(call, 0, &copy) || copy.rank != 1) return false;
   return copy.source_strides[0] == 1 && copy.source_offset == 0 &&

@@ -72,6 +72,18 @@ static const form forms[] = {
      "y = MatMul(t, w); " PACKED("[5, 2, 3, 12]") HEADS,
      BY_LENGTH "og = MatMul(oc, u); z0 = Add(og, g);",
      1},
+    /* What is added has more axes, so the sum has, too. */
+    {"another axis in front",
+     "e = Constant() value_ints=[1, 1, 1, 36]; be = Reshape(b, e); "
+     "ya = MatMul(t, w); y = Add(be, ya); " PACKED("[5, 2, 3, 12]") HEADS,
+     BY_LENGTH "z0 = MatMul(oc, u);",
+     1},
+    {"another axis behind",
+     "y = MatMul(t, w); " PACKED("[5, 2, 3, 12]") HEADS,
+     BY_LENGTH "e = Constant() value_ints=[1, 1, 1, 12]; ce = Reshape(c, e); "
+               "og = MatMul(oc, u); oe = Add(og, ce); od = Constant() value_ints=[5, 2, 12]; "
+               "z0 = Reshape(oe, od);",
+     1},
     /* A row of each length for both of the batch: [5, 24] has them side by side. */
     {"rows that are joined",
      "n = Constant() value_ints=[5, 24]; ta = Reshape(t, n); tb = Softmax(ta); "
