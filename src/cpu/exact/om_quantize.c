@@ -266,14 +266,19 @@ static inline int32_t order_of(int32_t bits) {
   return bits ^ (int32_t)((uint32_t)(bits >> 31) >> 1);
 }
 
-/* The least and the largest of the values and 0, as integers in their order. */
-OM_CLONES uint32_t om_quantize_sum(const uint8_t *x, size_t count, bool is_signed) {
+/* Of x ^ flip. (A function of its own: clones are exported, whatever their visibility.) */
+OM_CLONES static uint32_t sum_of(const uint8_t *x, size_t count, uint32_t flip) {
   uint32_t sum = 0;
-  const uint32_t flip = is_signed ? 0x80 : 0; /* x + 128 as a byte without sign */
   for (size_t i = 0; i < count; ++i) sum += x[i] ^ flip;
-  return sum - flip * (uint32_t)count;
+  return sum;
 }
 
+uint32_t om_quantize_sum(const uint8_t *x, size_t count, bool is_signed) {
+  const uint32_t flip = is_signed ? 0x80 : 0; /* x + 128 as a byte without sign */
+  return sum_of(x, count, flip) - flip * (uint32_t)count;
+}
+
+/* The least and the largest of the values and 0, as integers in their order. */
 OM_CLONES static void find_range(const float *values,
                                  size_t count,
                                  int32_t *out_least,
