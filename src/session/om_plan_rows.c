@@ -102,18 +102,22 @@ static bool are_by_rows(const om_plan *plan, const chain *c, size_t rows) {
   return true;
 }
 
+/* False: nothing reads the node's results, or only their shapes, so the plan will be without it. */
+static bool is_read(const leaving *l, const om_node *node) {
+  for (uint32_t i = 0; i < node->output_count; ++i) {
+    if (node->outputs[i] != OM_NO_VALUE && l->reads[node->outputs[i]] > 0) return true;
+  }
+  return false;
+}
+
 static void count_reads(leaving *l) {
   const om_graph *graph = l->plan->source.graph;
   for (size_t i = 0; i < graph->output_count; ++i) l->reads[graph->outputs[i]] += 1;
   for (om_node_id id = (om_node_id)graph->node_count; id-- > 0;) {
     const om_node *node = l->plan->calls[id].node;
     const om_fate fate = l->plan->fates[id];
-    bool is_read = false;
-    if (fate != OM_FATE_STEP && fate != OM_FATE_DYNAMIC) continue;
-    for (uint32_t i = 0; i < node->output_count; ++i) {
-      is_read |= node->outputs[i] != OM_NO_VALUE && l->reads[node->outputs[i]] > 0;
-    }
-    for (uint32_t i = 0; is_read && i < node->input_count; ++i) {
+    if ((fate != OM_FATE_STEP && fate != OM_FATE_DYNAMIC) || !is_read(l, node)) continue;
+    for (uint32_t i = 0; i < node->input_count; ++i) {
       if (node->inputs[i] != OM_NO_VALUE) l->reads[node->inputs[i]] += 1;
     }
   }
@@ -267,7 +271,7 @@ om_status om_plan_leave_rows(om_ctx *ctx, om_plan *plan) {
   OM_GO_NEW(l->reads, graph->value_count + 1);
   count_reads(l);
   for (om_node_id id = 0; id < graph->node_count; ++id) {
-    if (plan->fates[id] != OM_FATE_STEP) continue;
+    if (plan->fates[id] != OM_FATE_STEP || !is_read(l, plan->calls[id].node)) continue;
     if (plan->calls[id].node->op->views) OM_GO(leave_in_front(l, id));
     OM_GO(leave_behind(l, id));
   }

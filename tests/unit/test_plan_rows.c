@@ -91,6 +91,21 @@ static const form forms[] = {
      "y = MatMul(td, w); " PACKED("[5, 2, 3, 12]") HEADS,
      BY_LENGTH "og = MatMul(oc, u); oe = Softmax(og) axis=0; z0 = Relu(oe);",
      0},
+    /* Of what would go around, nothing is read but the shape: the other reader is as before. */
+    {"a shape is asked behind",
+     "y = MatMul(t, w); " PACKED("[5, 2, 3, 12]") HEADS,
+     BY_LENGTH "og = MatMul(oc, u); oh = Transpose(og) perm=[1, 0, 2]; oi = Shape(oh); "
+               "ok = Expand(c, oi); ol = Transpose(ok) perm=[1, 0, 2]; "
+               "z0 = Add(og, ol);",
+     1},
+    {"a shape is asked in front",
+     PARTS "qa = MatMul(t, wq); ka = MatMul(t, wk); va = MatMul(t, wv); ra = MatMul(t, wq); " HEADS
+           "rb = Reshape(ra, f); rc = Transpose(rb) perm=[1, 0, 2]; r = Reshape(rc, h); "
+           "ks = Transpose(k) perm=[0, 1, 3, 2]; rs = MatMul(r, ks); rw = Softmax(rs); "
+           "ro = MatMul(rw, v); n = Shape(ro); ",
+     BY_LENGTH "l = Constant() value_float=0.5; og = Expand(l, n); oh = Reshape(og, ob); "
+               "oi = Relu(ra); oj = Add(oi, oh); z0 = Add(oc, oj);",
+     0},
     /* The projections, or the result, are wanted as they are, too. */
     {"read by others",
      "y = MatMul(t, w); yl = ReduceMax(y) keepdims=0; " PACKED("[5, 2, 3, 12]") HEADS,
