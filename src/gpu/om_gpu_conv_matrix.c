@@ -229,7 +229,7 @@ om_gpu_conv_halves om_gpu_conv_split(float value, uint32_t cut_count) {
   const bool is_number = (bits_of(value) & EXPONENTS) != EXPONENTS;
   const uint16_t high = is_number ? om_f16_from_f32(value) : 0;
   float left = value - om_f16_to_f32(high);
-  if (left != 0.0f) left += value * ((float)cut_count * cut_part);
+  if (is_number && left != 0.0f) left += value * ((float)cut_count * cut_part);
   return (om_gpu_conv_halves){.high = high, .low = om_f16_from_f32(left)};
 }
 

@@ -117,10 +117,12 @@ static void test_weights_make_up_for_cuts(void **state) {
     assert_true(om_f16_to_f32(halves.high) == (float)i * 8);
     assert_int_equal(halves.low, 0);
   }
-  const om_gpu_conv_halves infinity = om_gpu_conv_split(-INFINITY, 4);
-  assert_int_equal(infinity.high, 0);
-  assert_true(om_f16_to_f32(infinity.low) == -INFINITY);
-  assert_true(isnan(om_f16_to_f32(om_gpu_conv_split(NAN, 4).low)));
+  for (uint32_t cuts = 0; cuts <= 4; ++cuts) {
+    const om_gpu_conv_halves infinity = om_gpu_conv_split(-INFINITY, cuts);
+    assert_int_equal(infinity.high, 0);
+    assert_true(om_f16_to_f32(infinity.low) == -INFINITY);
+    assert_true(isnan(om_f16_to_f32(om_gpu_conv_split(NAN, cuts).low)));
+  }
 }
 
 /* ---- Choosing ---- */
