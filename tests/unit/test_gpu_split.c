@@ -102,7 +102,7 @@ static double mean_excess(uint32_t cut_count) {
     const double both = (double)om_f16_to_f32(halves.high) + (double)om_f16_to_f32(halves.low);
     sum += both / (double)value - 1;
   }
-  return ldexp(sum / VALUES, 23);
+  return ldexp(sum / (double)VALUES, 23);
 }
 
 static void test_weights_make_up_for_cuts(void **state) {
