@@ -5,16 +5,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "cpu/exact/om_view.h"
+#include "harness/om_each_mode.h"
 #include "harness/om_model_text.h"
-#include "harness/om_test_case.h"
-#include "harness/om_test_skip.h"
-#include "onemodel/gpu.h"
 
 /* ---- Views ---- */
 
@@ -245,27 +242,12 @@ static void check(const om_session_options *options) {
 
 static void attention_reads_in_place_on_the_cpu(void **state) {
   (void)state;
-  for (int mode = OM_MODE_FAST; mode <= OM_MODE_EXACT; ++mode) {
-    om_session_options options = OM_SESSION_OPTIONS_INIT;
-    options.mode = (om_mode)mode;
-    check(&options);
-  }
+  om_each_mode_on_the_cpu(check);
 }
 
 static void attention_reads_in_place_on_a_device(void **state) {
   (void)state;
-  if (!om_test_backend_is_there("vulkan")) OM_TEST_SKIP("there is no Vulkan device");
-  for (int mode = OM_MODE_FAST; mode <= OM_MODE_EXACT; ++mode) {
-    om_gpu_options gpu = OM_GPU_OPTIONS_INIT;
-    om_session_options options = OM_SESSION_OPTIONS_INIT;
-    gpu.backend = "vulkan";
-    gpu.device = getenv("OM_TEST_DEVICE");
-    options.provider = om_gpu_provider();
-    options.provider_options = &gpu;
-    options.require_gpu = true;
-    options.mode = (om_mode)mode;
-    check(&options);
-  }
+  om_each_mode_on_a_device(check);
 }
 
 int main(void) {

@@ -5,15 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "harness/om_each_mode.h"
 #include "harness/om_model_text.h"
-#include "harness/om_test_case.h"
-#include "harness/om_test_skip.h"
-#include "onemodel/gpu.h"
 
 enum { ELEMS = 12 };
 
@@ -135,33 +132,18 @@ static void run(const form *f, const om_session_options *options) {
   om_text_rig_close(&rig);
 }
 
+static void check(const om_session_options *options) {
+  for (size_t i = 0; i < OM_COUNT_OF(forms); ++i) run(&forms[i], options);
+}
+
 static void conditions_ask_what_they_mean_on_the_cpu(void **state) {
   (void)state;
-  for (size_t i = 0; i < OM_COUNT_OF(forms); ++i) {
-    for (int mode = OM_MODE_FAST; mode <= OM_MODE_EXACT; ++mode) {
-      om_session_options options = OM_SESSION_OPTIONS_INIT;
-      options.mode = (om_mode)mode;
-      run(&forms[i], &options);
-    }
-  }
+  om_each_mode_on_the_cpu(check);
 }
 
 static void conditions_ask_what_they_mean_on_a_device(void **state) {
   (void)state;
-  if (!om_test_backend_is_there("vulkan")) OM_TEST_SKIP("there is no Vulkan device");
-  for (size_t i = 0; i < OM_COUNT_OF(forms); ++i) {
-    for (int mode = OM_MODE_FAST; mode <= OM_MODE_EXACT; ++mode) {
-      om_gpu_options gpu = OM_GPU_OPTIONS_INIT;
-      om_session_options options = OM_SESSION_OPTIONS_INIT;
-      gpu.backend = "vulkan";
-      gpu.device = getenv("OM_TEST_DEVICE");
-      options.provider = om_gpu_provider();
-      options.provider_options = &gpu;
-      options.require_gpu = true;
-      options.mode = (om_mode)mode;
-      run(&forms[i], &options);
-    }
-  }
+  om_each_mode_on_a_device(check);
 }
 
 int main(void) {
